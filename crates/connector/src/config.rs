@@ -1,0 +1,186 @@
+//! Configuration of connectors: flat string maps, checked against definitions.
+
+use std::collections::BTreeMap;
+
+/// How much a key matters to a newcomer; Kafka Connect's three grades.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Importance {
+    /// Must be thought about.
+    High,
+    /// Often changed.
+    Medium,
+    /// Rarely changed.
+    Low,
+}
+
+/// What a value must look like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyType {
+    /// Any text.
+    String,
+    /// Text that is never shown.
+    Password,
+    /// A whole number within these bounds.
+    Int {
+        /// Least value.
+        min: i64,
+        /// Greatest value.
+        max: i64,
+    },
+    /// `true` or `false`.
+    Boolean,
+    /// One of these.
+    Choice(&'static [&'static str]),
+    /// Items separated by commas.
+    List,
+}
+
+/// One key of a configuration.
+#[derive(Clone, Debug)]
+pub struct ConfigKey {
+    /// Its name.
+    pub name: &'static str,
+    /// See [`KeyType`].
+    pub key_type: KeyType,
+    /// Value when absent; `None` means that it must be given.
+    pub default: Option<&'static str>,
+    /// See [`Importance`].
+    pub importance: Importance,
+    /// What it does, its unit, its bound.
+    pub documentation: &'static str,
+}
+
+/// One thing wrong with a configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The key at fault.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// The keys that a connector takes.
+#[derive(Clone, Debug)]
+pub struct ConfigDef {
+    keys: Vec<ConfigKey>,
+}
+
+impl ConfigDef {
+    /// A definition of these keys.
+    pub const fn new(keys: Vec<ConfigKey>) -> Self {
+        Self { keys }
+    }
+
+    /// The keys, in the order of the reference.
+    pub fn keys(&self) -> &[ConfigKey] {
+        &self.keys
+    }
+
+    /// Checks a flat map. Keys of `also` are accepted unread: they belong to the worker.
+    ///
+    /// # Errors
+    /// All problems at once: missing keys, wrong values, unknown keys with the nearest right one.
+    pub fn parse(
+        &self,
+        values: &BTreeMap<String, String>,
+        also: &[ConfigKey],
+    ) -> Result<Config, Vec<Problem>> {
+        let mut problems: Vec<Problem> = values
+            .keys()
+            .filter(|name| !self.keys.iter().chain(also).any(|key| key.name == name.as_str()))
+            .map(|name| self.unknown(name, also))
+            .collect();
+        let mut config = BTreeMap::new();
+        for key in &self.keys {
+            match values.get(key.name).map(String::as_str).or(key.default) {
+                None => problems.push(problem(key.name, "is required and has no default")),
+                Some(value) => match key.key_type.check(value) {
+                    Ok(()) => drop(config.insert(key.name.to_owned(), value.to_owned())),
+                    Err(message) => problems.push(problem(key.name, message)),
+                },
+            }
+        }
+        if problems.is_empty() { Ok(Config { values: config }) } else { Err(problems) }
+    }
+
+    fn unknown(&self, name: &str, also: &[ConfigKey]) -> Problem {
+        let nearest = self
+            .keys
+            .iter()
+            .chain(also)
+            .map(|key| (distance(name, key.name), key.name))
+            .filter(|(distance, _)| *distance <= 4)
+            .min();
+        match nearest {
+            Some((_, right)) => problem(name, format!("is not known; did you mean {right}?")),
+            None => problem(name, "is not known to this connector"),
+        }
+    }
+}
+
+fn problem(key: &str, message: impl Into<String>) -> Problem {
+    Problem { key: key.to_owned(), message: message.into() }
+}
+
+impl KeyType {
+    /// Checks one value.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub fn check(&self, value: &str) -> Result<(), String> {
+        match self {
+            Self::String | Self::Password | Self::List => Ok(()),
+            Self::Int { min, max } => match value.trim().parse::<i64>() {
+                Ok(number) if (*min..=*max).contains(&number) => Ok(()),
+                _ => Err(format!("must be a whole number from {min} to {max}")),
+            },
+            Self::Boolean if matches!(value, "true" | "false") => Ok(()),
+            Self::Boolean => Err("must be true or false".to_owned()),
+            Self::Choice(choices) if choices.contains(&value) => Ok(()),
+            Self::Choice(choices) => Err(format!("must be one of {}", choices.join(", "))),
+        }
+    }
+}
+
+/// A checked configuration: every key of its definition has a value that fits.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Config {
+    values: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// The text of a key; empty for a key that the definition lacks.
+    pub fn text(&self, key: &str) -> &str {
+        self.values.get(key).map_or("", String::as_str)
+    }
+
+    /// A key of type [`KeyType::Int`]; 0 for a key that the definition lacks.
+    pub fn int(&self, key: &str) -> i64 {
+        self.text(key).trim().parse().unwrap_or(0)
+    }
+
+    /// A key of type [`KeyType::Boolean`].
+    pub fn flag(&self, key: &str) -> bool {
+        self.text(key) == "true"
+    }
+
+    /// The items of a key of type [`KeyType::List`], without white space and empty ones.
+    pub fn list(&self, key: &str) -> Vec<&str> {
+        self.text(key).split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+    }
+}
+
+/// Edits (insert, remove, replace) between two names.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, l) in left.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, r) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(l != *r);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[right.len()]
+}

@@ -1,0 +1,91 @@
+//! The error of a connector: what happened, to what, what is kept, what to do (rule U3).
+
+use std::fmt;
+
+/// Who has to act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    /// The configuration is wrong.
+    Configuration,
+    /// The source refuses or cannot be reached.
+    Source,
+    /// The stored position and the source do not fit each other.
+    Position,
+    /// Something came that cannot be delivered (rule R5).
+    Data,
+    /// The log refuses or cannot be reached.
+    Log,
+}
+
+/// Whether trying again by itself can help.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Retry {
+    /// Restart with backoff.
+    Backoff,
+    /// Stop until a person has acted.
+    Never,
+}
+
+/// An error of a connector, in the five parts of rule U3.
+#[derive(Clone, Debug)]
+pub struct ConnectorError {
+    /// Stable code, such as `PG_SLOT_MISSING`.
+    pub code: &'static str,
+    /// See [`ErrorKind`].
+    pub kind: ErrorKind,
+    /// See [`Retry`].
+    pub retry: Retry,
+    /// What happened, and to what.
+    pub what: String,
+    /// What is safe.
+    pub kept: String,
+    /// What to do: a command that works when pasted, where there is one.
+    pub remedy: String,
+}
+
+impl ConnectorError {
+    /// An error that a person has to act on.
+    pub fn stop(
+        code: &'static str,
+        kind: ErrorKind,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            kind,
+            retry: Retry::Never,
+            what: what.into(),
+            kept: "the stored position and everything already in the log".to_owned(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// An error that trying again may cure.
+    pub fn again(code: &'static str, kind: ErrorKind, what: impl Into<String>) -> Self {
+        Self {
+            code,
+            kind,
+            retry: Retry::Backoff,
+            what: what.into(),
+            kept: "the stored position and everything already in the log".to_owned(),
+            remedy: "nothing yet: the task tries again by itself".to_owned(),
+        }
+    }
+
+    /// The same error with another text of what is kept.
+    #[must_use]
+    pub fn keeping(mut self, kept: impl Into<String>) -> Self {
+        self.kept = kept.into();
+        self
+    }
+}
+
+impl fmt::Display for ConnectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, what, kept, remedy, .. } = self;
+        write!(f, "{code}: {what}. Kept: {kept}. Do: {remedy}.")
+    }
+}
+
+impl std::error::Error for ConnectorError {}

@@ -1,0 +1,148 @@
+//! The `hw` header (rule P6): what `streams` orders and suppresses by, whatever the database.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Generation;
+
+/// Name of the record header that holds an encoded [`Hw`].
+pub const HW_HEADER: &str = "hw";
+
+/// Version of the header's JSON that this crate writes.
+const VERSION: u8 = 1;
+
+/// Where a record stands in its source's history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hw {
+    /// Generation of the delivery (rule P4).
+    pub generation: Generation,
+    /// The lane whose order it takes part in (rule P5); `None` for snapshot rows, which have no
+    /// order and are never suppressed.
+    pub lane: Option<String>,
+    /// The source position as text whose byte order is the source's order inside a lane.
+    pub position: String,
+    /// Ordinal of the event among those that share the position, from 0.
+    pub index: u64,
+    /// Ordinal of the record among those of one event, from 0.
+    pub part: u32,
+    /// Commit time at the source, microseconds since 1970.
+    pub commit_time_us: Option<i64>,
+    /// Version of the table description that shapes the row.
+    pub table_version: Option<u32>,
+    /// The source's transaction id, for people.
+    pub xid: Option<String>,
+    /// Number of events of the transaction, on its last record.
+    pub count: Option<u64>,
+}
+
+/// A record's identity (rule P4): the same event delivered again has the same one.
+///
+/// Its text is `generation:position:index:part`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RecordId {
+    /// See [`Hw::generation`].
+    pub generation: Generation,
+    /// See [`Hw::position`].
+    pub position: String,
+    /// See [`Hw::index`].
+    pub index: u64,
+    /// See [`Hw::part`].
+    pub part: u32,
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { generation, position, index, part } = self;
+        write!(f, "{generation}:{position}:{index}:{part}")
+    }
+}
+
+/// Why a header could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HwError {
+    /// Not the JSON that this header is made of.
+    #[error("the hw header is not readable JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Written by a later release.
+    #[error("the hw header has version {0}; this release reads up to {VERSION}")]
+    Version(u8),
+}
+
+/// The JSON as it stands in the header; short names, since every record pays for them.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    v: u8,
+    g: Generation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane: Option<String>,
+    pos: String,
+    i: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    part: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ct: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tv: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<u64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(part: &u32) -> bool {
+    *part == 0
+}
+
+impl Hw {
+    /// The header's bytes: JSON with `v`, `g`, `lane`, `pos`, `i`, `part`, `ct`, `tv`, `xid`, `n`.
+    pub fn encode(&self) -> Vec<u8> {
+        let wire = Wire {
+            v: VERSION,
+            g: self.generation,
+            lane: self.lane.clone(),
+            pos: self.position.clone(),
+            i: self.index,
+            part: self.part,
+            ct: self.commit_time_us,
+            tv: self.table_version,
+            xid: self.xid.clone(),
+            n: self.count,
+        };
+        // Strings and numbers always serialise into a vector.
+        serde_json::to_vec(&wire).unwrap_or_default()
+    }
+
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// When it is not such JSON, or of a later version.
+    pub fn decode(bytes: &[u8]) -> Result<Self, HwError> {
+        let wire: Wire = serde_json::from_slice(bytes)?;
+        if wire.v > VERSION {
+            return Err(HwError::Version(wire.v));
+        }
+        Ok(Self {
+            generation: wire.g,
+            lane: wire.lane,
+            position: wire.pos,
+            index: wire.i,
+            part: wire.part,
+            commit_time_us: wire.ct,
+            table_version: wire.tv,
+            xid: wire.xid,
+            count: wire.n,
+        })
+    }
+
+    /// The record's identity.
+    pub fn record_id(&self) -> RecordId {
+        RecordId {
+            generation: self.generation,
+            position: self.position.clone(),
+            index: self.index,
+            part: self.part,
+        }
+    }
+}

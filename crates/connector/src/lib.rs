@@ -1,0 +1,51 @@
+//! What a connector is: the records it yields, the `hw` header they carry, the offsets behind
+//! them, its configuration, its errors, and the traits that the worker drives.
+//!
+//! The one idea of the product lives here: every [`SourceRecord`] carries the [`Position`] that
+//! holds once that record is safe, and a position is stored only after its record was
+//! acknowledged. A source system is one crate that implements [`SourceConnector`] and
+//! [`SourceTask`] and nothing else.
+//!
+//! ```
+//! use highwater_connector::{Generation, Hw, RecordId};
+//!
+//! let hw = Hw {
+//!     generation: Generation::from_bits(7),
+//!     lane: Some("pg".to_owned()),
+//!     position: "00000000/01A2B3C8".to_owned(),
+//!     index: 4,
+//!     part: 0,
+//!     commit_time_us: Some(1_793_000_000_000_000),
+//!     table_version: Some(2),
+//!     xid: Some("742".to_owned()),
+//!     count: None,
+//! };
+//! let read_back = Hw::decode(&hw.encode())?;
+//! assert_eq!(read_back, hw);
+//! assert_eq!(hw.record_id().to_string(), "0000000000000007:00000000/01A2B3C8:4:0");
+//! # Ok::<(), highwater_connector::HwError>(())
+//! ```
+
+mod config;
+mod error;
+mod generation;
+mod hw;
+mod offset;
+mod record;
+mod source;
+mod states;
+mod table;
+mod tail;
+
+pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
+pub use error::{ConnectorError, ErrorKind, Retry};
+pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
+pub use hw::{HW_HEADER, Hw, HwError, RecordId};
+pub use offset::{Position, SourceOffset, SourcePartition};
+pub use record::{RecordKind, SourceItem, SourceRecord};
+pub use source::{
+    OffsetChange, OffsetStore, OffsetVerdict, SourceConnector, SourceTask, Start, Topics,
+};
+pub use states::{ColumnStates, STATES_HEADER};
+pub use table::{Column, TableDescription, TableKey, schema_topic};
+pub use tail::{TAIL_HEADER, Tail, TailEntry};

@@ -1,0 +1,57 @@
+//! Source partitions and offsets, in Kafka Connect's form: flat maps with string keys.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Which part of a source an offset speaks of, such as `{"server": "shop"}`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SourcePartition(pub Map<String, Value>);
+
+/// Where reading continues: a flat map of primitive values that the connector defines.
+///
+/// Fields that a connector does not know are kept and written back.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SourceOffset(pub Map<String, Value>);
+
+impl SourceOffset {
+    /// The text under `key`.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(Value::as_str)
+    }
+
+    /// The whole number under `key`, also when it stands as text.
+    pub fn number(&self, key: &str) -> Option<i64> {
+        let value = self.0.get(key)?;
+        value.as_i64().or_else(|| value.as_str()?.parse().ok())
+    }
+
+    /// Sets one field.
+    pub fn set(&mut self, key: &str, value: impl Into<Value>) {
+        self.0.insert(key.to_owned(), value.into());
+    }
+}
+
+impl fmt::Display for SourceOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Value::Object(self.0.clone()).to_string())
+    }
+}
+
+/// The offset that holds once a record is acknowledged, encoded only when it is stored.
+///
+/// A source makes one for every record, a worker encodes one a second, so making it must be
+/// cheap.
+pub trait Position: Send + Sync + fmt::Debug {
+    /// The offset to store.
+    fn offset(&self) -> SourceOffset;
+}
+
+impl Position for SourceOffset {
+    fn offset(&self) -> SourceOffset {
+        self.clone()
+    }
+}

@@ -1,0 +1,143 @@
+//! The two traits that a source system implements.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{
+    Config, ConfigDef, ConnectorError, Generation, Position, SourceItem, SourceOffset,
+    SourcePartition, TableDescription,
+};
+
+/// Topics that a connector owns; made by the worker before the task starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topics {
+    /// The trail: one partition, one owner, never compacted (rule R2).
+    pub trail: String,
+    /// Table descriptions beside it (rule R4), compacted.
+    pub schema: String,
+}
+
+/// What the worker knows when a task starts.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The stored offset; `None` at the first start.
+    pub offset: Option<SourceOffset>,
+    /// Generation that every record of this run bears.
+    pub generation: Generation,
+    /// All table descriptions that the schema topic holds.
+    pub tables: Vec<TableDescription>,
+}
+
+/// Stores an offset without records (an intent, a new slot's position) and returns once it is
+/// safe.
+#[async_trait]
+pub trait OffsetStore: Send + Sync {
+    /// Writes `offset` for the task's partition and waits for the log's acknowledgement.
+    ///
+    /// # Errors
+    /// When the log did not acknowledge it; nothing may then be assumed stored.
+    async fn store(&self, offset: &SourceOffset) -> Result<(), ConnectorError>;
+}
+
+/// An edit of a stored offset that an operator asks for.
+#[derive(Clone, Debug)]
+pub struct OffsetChange {
+    /// What is stored.
+    pub current: Option<SourceOffset>,
+    /// What shall be stored; `None` removes it.
+    pub wanted: Option<SourceOffset>,
+    /// Whether moving forward, over changes that are then never delivered, was asked for in so
+    /// many words.
+    pub allow_skip: bool,
+}
+
+/// What the source says of an [`OffsetChange`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OffsetVerdict {
+    /// The offset can be stored as given here (a connector may complete it).
+    Accepted(Option<SourceOffset>),
+    /// Nothing may change; the texts say why and what to do.
+    Refused {
+        /// Why, with the numbers.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+}
+
+/// A kind of source: one value a system, shared by all its connectors.
+#[async_trait]
+pub trait SourceConnector: Send + Sync {
+    /// Names that `connector.class` may give, the canonical one first.
+    fn classes(&self) -> &'static [&'static str];
+
+    /// Version shown in plugin lists and statuses.
+    fn version(&self) -> &'static str;
+
+    /// The configuration it takes.
+    fn config(&self) -> &ConfigDef;
+
+    /// The partition that offsets of a connector with this configuration are stored under.
+    fn partition(&self, config: &Config) -> SourcePartition;
+
+    /// The topics of a connector with this configuration.
+    fn topics(&self, config: &Config) -> Topics;
+
+    /// Fingerprint of the captured set: changes whenever the event index of a transaction would
+    /// be counted differently (rule P4).
+    fn fingerprint(&self, config: &Config) -> String;
+
+    /// If `offset` stands inside a transaction, the offset before that transaction.
+    fn before_open_transaction(&self, offset: &SourceOffset) -> Option<SourceOffset>;
+
+    /// Asks the source whether a stored offset may be changed (rule P8). Never changes the
+    /// source.
+    ///
+    /// # Errors
+    /// When the source cannot be asked.
+    async fn check_offset_change(
+        &self,
+        config: &Config,
+        change: &OffsetChange,
+    ) -> Result<OffsetVerdict, ConnectorError>;
+
+    /// A task for this configuration.
+    ///
+    /// # Errors
+    /// When the configuration does not hold together.
+    fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError>;
+}
+
+/// One running reader of a source. The worker calls it from one place, one call at a time.
+#[async_trait]
+pub trait SourceTask: Send {
+    /// Opens the source at the stored offset, or begins from nothing.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or must not be (rule P3).
+    async fn start(
+        &mut self,
+        start: Start,
+        store: Arc<dyn OffsetStore>,
+    ) -> Result<(), ConnectorError>;
+
+    /// The next items, in order. Returns within 200 ms, empty when nothing came, so that the
+    /// worker never has to cancel it.
+    ///
+    /// # Errors
+    /// When the source fails or something cannot be delivered (rule R5).
+    async fn poll(&mut self) -> Result<Vec<SourceItem>, ConnectorError>;
+
+    /// The offset of `position` is stored: the source may be told so (rule P1).
+    ///
+    /// # Errors
+    /// When the source cannot be told; the position is stored all the same.
+    async fn committed(&mut self, position: &dyn Position) -> Result<(), ConnectorError>;
+
+    /// Closes the source. Nothing is told to it that was not told before.
+    async fn stop(&mut self);
+
+    /// One sentence that says what it is doing and whether it moves (rule U4).
+    fn activity(&self) -> String;
+}

@@ -1,0 +1,63 @@
+//! Table descriptions (rule R4), kept in a schema topic beside the trail.
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the topic that describes the tables of a trail.
+pub fn schema_topic(trail: &str) -> String {
+    format!("{trail}.schema")
+}
+
+/// Key of a record of the schema topic, as JSON.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct TableKey {
+    /// The table's qualified name, such as `public.orders`.
+    pub table: String,
+    /// Version, from 1; a new one whenever the shape changes.
+    pub version: u32,
+}
+
+/// Value of a record of the schema topic, as JSON: a table's shape from a position on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TableDescription {
+    /// The table's qualified name, such as `public.orders`.
+    pub table: String,
+    /// Version, from 1.
+    pub version: u32,
+    /// Position text from which it holds (order-preserving, as in [`crate::Hw::position`]).
+    pub from_position: String,
+    /// Event index from which it holds.
+    pub from_index: u64,
+    /// Columns in the source's order.
+    pub columns: Vec<Column>,
+}
+
+/// One column.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Column {
+    /// Name, verbatim.
+    pub name: String,
+    /// The source's type, verbatim, such as `numeric(10,2)`.
+    pub source_type: String,
+    /// JSON primitive that a value has in images: `string`, `number` or `boolean`.
+    pub json_type: String,
+    /// Whether NULL may occur, as far as the source says.
+    pub nullable: bool,
+    /// Whether it is part of the key.
+    pub key: bool,
+    /// The source's own identification of the type (PostgreSQL: `oid:typmod`), compared for
+    /// equality only.
+    #[serde(default)]
+    pub type_id: String,
+}
+
+impl TableDescription {
+    /// The key under which it is stored.
+    pub fn key(&self) -> TableKey {
+        TableKey { table: self.table.clone(), version: self.version }
+    }
+
+    /// Names of the key columns, in order.
+    pub fn key_columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter(|column| column.key).map(|column| column.name.as_str())
+    }
+}

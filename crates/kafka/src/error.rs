@@ -1,0 +1,68 @@
+//! Errors of the client.
+
+/// What went wrong with a cluster.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum KafkaError {
+    /// No broker answered within the time-out.
+    #[error("no broker at {bootstrap} answered: {detail}")]
+    Unreachable {
+        /// Address list that was tried.
+        bootstrap: String,
+        /// What the last attempt said.
+        detail: String,
+    },
+    /// The cluster answered with an error code.
+    #[error("{what}: {name} ({code}){detail}")]
+    Refused {
+        /// What was asked for, such as `fetch orders-0 at offset 17`.
+        what: String,
+        /// Kafka's error code.
+        code: i16,
+        /// Kafka's name of the code, such as `OFFSET_OUT_OF_RANGE`.
+        name: &'static str,
+        /// The broker's own message, with a leading separator, or empty.
+        detail: String,
+    },
+    /// The topic or partition does not exist.
+    #[error("topic {topic} partition {partition} does not exist")]
+    UnknownPartition {
+        /// Topic asked for.
+        topic: String,
+        /// Partition asked for.
+        partition: i32,
+    },
+    /// The broker's answer, or data it holds, cannot be read.
+    #[error("{what} cannot be read: {detail}")]
+    Malformed {
+        /// What was being read.
+        what: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The broker lacks a version of an API that the question needs.
+    #[error("the broker does not support {what}")]
+    Unsupported {
+        /// What was asked for.
+        what: String,
+    },
+    /// A record could not be written, or its fate is unknown.
+    #[error("writing to {topic} failed: {detail}")]
+    Write {
+        /// Topic written to.
+        topic: String,
+        /// What the client library said.
+        detail: String,
+        /// Whether the writer can go on; otherwise it must be made anew.
+        fatal: bool,
+    },
+}
+
+impl KafkaError {
+    /// Kafka's error code, when the cluster gave one.
+    pub const fn code(&self) -> Option<i16> {
+        match self {
+            Self::Refused { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Writing with a delivery contract: begin, send, offsets, commit, abort.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::KafkaError;
+
+/// One record to write.
+#[derive(Clone, Debug)]
+pub struct OutgoingRecord {
+    /// Topic.
+    pub topic: Arc<str>,
+    /// Partition; `None` lets the key choose (murmur2, as Java clients do).
+    pub partition: Option<i32>,
+    /// Key.
+    pub key: Option<Bytes>,
+    /// Value.
+    pub value: Option<Bytes>,
+    /// Headers, in order.
+    pub headers: Vec<(&'static str, Bytes)>,
+}
+
+/// The log holds a record safely (acks=all).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Acknowledgement {
+    /// What [`Writer::send`] returned for it.
+    pub sequence: u64,
+    /// Topic.
+    pub topic: Arc<str>,
+    /// Partition it went to.
+    pub partition: i32,
+    /// Offset it has.
+    pub offset: i64,
+}
+
+/// Bounds of a writer.
+#[derive(Clone, Debug)]
+pub struct WriterSettings {
+    /// Brokers, as for [`crate::Reader::new`].
+    pub bootstrap: String,
+    /// Records that may wait for acknowledgement.
+    pub max_in_flight_records: usize,
+    /// Bytes that may wait for acknowledgement.
+    pub max_in_flight_bytes: usize,
+    /// How long a record may stay unacknowledged before the writer fails.
+    pub delivery_timeout: Duration,
+    /// How long a batch may wait to grow.
+    pub linger: Duration,
+    /// Largest request; a record above the topic's limit fails with its own error.
+    pub max_request_bytes: usize,
+}
+
+impl WriterSettings {
+    /// The defaults for the cluster at `bootstrap`.
+    pub fn new(bootstrap: &str) -> Self {
+        Self {
+            bootstrap: bootstrap.to_owned(),
+            max_in_flight_records: 20_000,
+            max_in_flight_bytes: 32 << 20,
+            delivery_timeout: Duration::from_secs(120),
+            linger: Duration::from_millis(5),
+            max_request_bytes: 10 << 20,
+        }
+    }
+}
+
+/// Writes records, and the offsets behind them, under one delivery contract.
+///
+/// Order of use: `begin`, any number of `send`, `offsets` with the offset records of what was
+/// acknowledged, `commit`. At-least-once: `begin` and `abort` do nothing, `offsets` sends and waits,
+/// `commit` waits until all that was sent is acknowledged. After an error with `fatal` the writer
+/// must be dropped: the fate of what was in flight is unknown and nothing of it may be reported
+/// as safe.
+#[async_trait]
+pub trait Writer: Send + Sync {
+    /// Opens a transaction, where the contract has one.
+    async fn begin(&mut self) -> Result<(), KafkaError>;
+
+    /// Takes a record, in order, waiting while the bounds are reached; returns its sequence,
+    /// which counts up by one from 1.
+    async fn send(&mut self, record: OutgoingRecord) -> Result<u64, KafkaError>;
+
+    /// Acknowledgements since the last call, in the order of `send` and without gaps: a record is
+    /// reported only when all before it are safe. Does not wait.
+    fn acknowledged(&mut self) -> Result<Vec<Acknowledgement>, KafkaError>;
+
+    /// Waits until [`Self::acknowledged`] has something to say, or everything sent was reported.
+    async fn ready(&mut self) -> Result<(), KafkaError>;
+
+    /// Writes offset records and waits for their acknowledgement (inside the transaction, where
+    /// there is one).
+    async fn offsets(&mut self, records: Vec<OutgoingRecord>) -> Result<(), KafkaError>;
+
+    /// Ends the transaction; on return everything is safe. An error leaves the outcome unknown
+    /// unless it says otherwise.
+    async fn commit(&mut self) -> Result<(), KafkaError>;
+
+    /// Drops what is open.
+    async fn abort(&mut self) -> Result<(), KafkaError>;
+}
+
+/// An at-least-once writer: idempotent producer, acks=all.
+///
+/// # Errors
+/// When the settings are not accepted by the client library.
+pub fn at_least_once(settings: &WriterSettings) -> Result<Box<dyn Writer>, KafkaError> {
+    Err(KafkaError::Write {
+        topic: settings.bootstrap.clone(),
+        detail: "not there yet".to_owned(),
+        fatal: true,
+    })
+}
