@@ -1,1 +1,43 @@
-fn main() {}
+//! `highwater`: the server and its command line in one binary. Nothing but wiring lives here.
+
+mod api;
+mod checkpoint;
+mod cli;
+mod connectors;
+mod failure;
+mod guard;
+mod http;
+mod offsets;
+mod output;
+mod server;
+mod settings;
+mod streams;
+mod tail;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Failure::from(error).report(cli.output),
+    };
+    match runtime.block_on(run(&cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(cli.output),
+    }
+}
+
+async fn run(cli: &Cli) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Server(flags) => server::run(flags).await,
+        Command::Connector { command } => connectors::run(cli, command).await,
+        Command::Offsets { command } => offsets::run(cli, command).await,
+        Command::Stream { command } => streams::run(cli, command).await,
+    }
+}

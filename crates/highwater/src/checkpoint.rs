@@ -1,0 +1,40 @@
+//! A file that keeps the last position of a stream that was printed.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The last stored position; `None` when there is no file yet.
+pub(crate) fn load(path: &Path) -> std::io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces the stored position, so that a crash leaves the old one or the new one whole.
+pub(crate) fn store(path: &Path, position: &str) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let fresh = PathBuf::from(name);
+    let mut file = File::create(&fresh)?;
+    writeln!(file, "{position}")?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stored_is_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.pos");
+        assert_eq!(load(&path).unwrap(), None);
+        store(&path, "one").unwrap();
+        store(&path, "two").unwrap();
+        assert_eq!(load(&path).unwrap().as_deref(), Some("two"));
+    }
+}

@@ -1,0 +1,181 @@
+//! The command line, as `--help` shows it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Captures changes from databases, keeps them in a durable log, delivers them to Kafka clients
+/// and over a WebSocket.
+#[derive(Debug, Parser)]
+#[command(name = "highwater", version, propagate_version = true, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    /// Where the server answers.
+    #[arg(long, global = true, env = "HIGHWATER_URL", default_value = "http://127.0.0.1:8083")]
+    pub(crate) url: String,
+
+    /// How to print: text for people, json for scripts.
+    #[arg(long, global = true, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Start with:
+  highwater server                                  the log, the worker and the streams, on loopback
+  highwater connector create --file shop.json       capture a database
+  highwater stream tail shop                        see its changes
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 refused (nothing changed), 4 authentication or permission,
+5 unreachable, 6 not found.";
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Output {
+    /// Aligned text.
+    Text,
+    /// One JSON document.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the server: log, worker, streams.
+    Server(ServerFlags),
+    /// See and steer connectors.
+    Connector {
+        #[command(subcommand)]
+        command: ConnectorCommand,
+    },
+    /// See and move the position of a connector.
+    Offsets {
+        #[command(subcommand)]
+        command: OffsetsCommand,
+    },
+    /// See data streams and follow one.
+    Stream {
+        #[command(subcommand)]
+        command: StreamCommand,
+    },
+}
+
+/// Flags of `highwater server`; each wins over the configuration file.
+#[derive(Debug, Args, Default)]
+pub(crate) struct ServerFlags {
+    /// Configuration file (TOML); see the configuration reference in README.md.
+    #[arg(long, env = "HIGHWATER_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Folder of the log. Made when missing. [default: highwater-data]
+    #[arg(long, env = "HIGHWATER_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address for Kafka clients. [default: 127.0.0.1:9092]
+    #[arg(long)]
+    pub(crate) kafka_listen: Option<SocketAddr>,
+    /// Address for REST, streams, health and metrics. [default: 127.0.0.1:8083]
+    #[arg(long)]
+    pub(crate) http_listen: Option<SocketAddr>,
+    /// HOST:PORT that Kafka clients are told to connect to. [default: the listener]
+    #[arg(long)]
+    pub(crate) kafka_advertise: Option<String>,
+    /// HOST[:PORT] under which HTTP is reached, accepted as Host. [default: the listener]
+    #[arg(long)]
+    pub(crate) http_advertise: Option<String>,
+    /// Listen beyond loopback without TLS and authentication, knowing that anyone who reaches the
+    /// port can read and change everything.
+    #[arg(long)]
+    pub(crate) insecure_listen: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConnectorCommand {
+    /// List connectors with their states.
+    List,
+    /// Show one connector: state, what it is doing, configuration.
+    Show { name: String },
+    /// Create a connector from a JSON file: {"name": …, "config": {…}}.
+    Create {
+        /// The file; `-` reads standard input.
+        #[arg(long, short)]
+        file: PathBuf,
+    },
+    /// Delete a connector. Its topics and its stored offset stay.
+    Delete { name: String },
+    /// Pause: the connection to the source stays, nothing is read.
+    Pause { name: String },
+    /// Stop: the source is let go; the offset may then be changed.
+    Stop { name: String },
+    /// Resume a paused or stopped connector.
+    Resume { name: String },
+    /// Restart a connector and its task.
+    Restart { name: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OffsetsCommand {
+    /// Show the stored offset, in words.
+    Show { name: String },
+    /// Change fields of the stored offset of a stopped connector.
+    ///
+    /// The connector asks its source first whether reading can continue there.
+    Set {
+        name: String,
+        /// Fields to set, as FIELD=VALUE, such as lsn=0/1A2B3C8.
+        #[arg(required_unless_present = "remove")]
+        fields: Vec<String>,
+        /// A field to remove; may be given several times.
+        #[arg(long)]
+        remove: Vec<String>,
+        /// Allow moving forward: the changes in between are then never delivered.
+        #[arg(long)]
+        allow_skip: bool,
+        /// Why; kept with the offset.
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
+    /// Remove the stored offset of a stopped connector, so that it starts from nothing.
+    Delete {
+        name: String,
+        /// Why; kept with the offset.
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StreamCommand {
+    /// List data streams.
+    List,
+    /// Follow a data stream and print its records, one a line.
+    Tail {
+        name: String,
+        /// Where to begin: earliest, now, or a saved pos.
+        #[arg(long, default_value = "now")]
+        begin: String,
+        /// End after this many records that bear a position.
+        #[arg(long)]
+        count: Option<u64>,
+        /// Keep the last printed position in this file and resume from it.
+        #[arg(long)]
+        checkpoint: Option<PathBuf>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn setting_an_offset_needs_something_to_set() {
+        assert!(Cli::try_parse_from(["highwater", "offsets", "set", "shop"]).is_err());
+        assert!(Cli::try_parse_from(["highwater", "offsets", "set", "shop", "lsn=0/1"]).is_ok());
+    }
+}

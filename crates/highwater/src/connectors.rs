@@ -1,0 +1,158 @@
+//! `highwater connector …`
+
+use std::io::Read;
+use std::path::Path;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::api::{Api, segment};
+use crate::cli::{Cli, ConnectorCommand, Output};
+use crate::failure::Failure;
+use crate::output;
+
+pub(crate) async fn run(cli: &Cli, command: &ConnectorCommand) -> Result<(), Failure> {
+    let api = Api::new(&cli.url)?;
+    match command {
+        ConnectorCommand::List => list(&api, cli.output).await,
+        ConnectorCommand::Show { name } => show(&api, cli.output, name).await,
+        ConnectorCommand::Create { file } => create(&api, cli.output, file).await,
+        ConnectorCommand::Delete { name } => {
+            let path = format!("/connectors/{}", segment(name));
+            act(&api, cli.output, Method::DELETE, &path, name, "deleted; topics and offset stay")
+                .await
+        }
+        ConnectorCommand::Pause { name } => {
+            steer(&api, cli.output, Method::PUT, name, "pause", "pausing").await
+        }
+        ConnectorCommand::Stop { name } => {
+            steer(&api, cli.output, Method::PUT, name, "stop", "stopped").await
+        }
+        ConnectorCommand::Resume { name } => {
+            steer(&api, cli.output, Method::PUT, name, "resume", "resuming").await
+        }
+        ConnectorCommand::Restart { name } => {
+            let verb = "restart?includeTasks=true";
+            steer(&api, cli.output, Method::POST, name, verb, "restarting").await
+        }
+    }
+}
+
+async fn steer(
+    api: &Api,
+    output: Output,
+    method: Method,
+    name: &str,
+    verb: &str,
+    done: &str,
+) -> Result<(), Failure> {
+    let path = format!("/connectors/{}/{verb}", segment(name));
+    act(api, output, method, &path, name, done).await
+}
+
+async fn act(
+    api: &Api,
+    output: Output,
+    method: Method,
+    path: &str,
+    name: &str,
+    done: &str,
+) -> Result<(), Failure> {
+    api.call(method, path, None).await?;
+    match output {
+        Output::Json => output::json(&json!({ "connector": name, "done": done })),
+        Output::Text => output::line(&format!("connector {name}: {done}")),
+    }
+    Ok(())
+}
+
+async fn create(api: &Api, output: Output, file: &Path) -> Result<(), Failure> {
+    let text = read(file)?;
+    let body: Value = serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!("{} is not JSON: {error}", file.display()))
+            .remedy("write {\"name\": …, \"config\": {…}}; README.md has an example")
+    })?;
+    let created = api.call(Method::POST, "/connectors", Some(&body)).await?;
+    let name = output::plain(&created["name"]);
+    match output {
+        Output::Json => output::json(&created),
+        Output::Text => output::line(&format!(
+            "connector {name}: created; see it with `highwater connector show {name}`"
+        )),
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    if file.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
+}
+
+async fn list(api: &Api, output: Output) -> Result<(), Failure> {
+    let all = api.get("/connectors?expand=status").await?;
+    if output == Output::Json {
+        output::json(&all);
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> =
+        all.as_object().into_iter().flatten().map(|(name, entry)| row(name, entry)).collect();
+    if rows.is_empty() {
+        output::line("no connectors; make one with `highwater connector create --file FILE`");
+    } else {
+        output::line(&output::columns(&["NAME", "TYPE", "STATE", "TASK", "DOING"], &rows));
+    }
+    Ok(())
+}
+
+fn row(name: &str, entry: &Value) -> Vec<String> {
+    let status = &entry["status"];
+    vec![
+        name.to_owned(),
+        output::plain(&status["type"]),
+        output::plain(&status["connector"]["state"]),
+        output::plain(&status["tasks"][0]["state"]),
+        doing(status),
+    ]
+}
+
+/// The sentence that says whether it moves, or the first line of what stopped it.
+fn doing(status: &Value) -> String {
+    let task = &status["tasks"][0];
+    [&task["highwater"]["activity"], &task["trace"], &status["connector"]["trace"]]
+        .into_iter()
+        .find_map(Value::as_str)
+        .and_then(|text| text.lines().next())
+        .unwrap_or("-")
+        .to_owned()
+}
+
+async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
+    let path = format!("/connectors/{}", segment(name));
+    let info = api.get(&path).await?;
+    let status = api.get(&format!("{path}/status")).await?;
+    let offsets = api.get(&format!("{path}/offsets")).await?;
+    if output == Output::Json {
+        output::json(&json!({ "info": info, "status": status, "offsets": offsets["offsets"] }));
+        return Ok(());
+    }
+    let task = &status["tasks"][0];
+    let mut facts = vec![
+        ("name", name.to_owned()),
+        ("state", output::plain(&status["connector"]["state"])),
+        ("task", output::plain(&task["state"])),
+        ("doing", doing(&status)),
+        ("since", output::plain(&task["highwater"]["since"])),
+        ("worker", output::plain(&status["connector"]["worker_id"])),
+        ("offset", output::plain(&offsets["offsets"][0]["offset"])),
+    ];
+    for (key, value) in info["config"].as_object().into_iter().flatten() {
+        facts.push(("config", format!("{key} = {}", output::plain(value))));
+    }
+    output::line(&output::facts(&facts));
+    Ok(())
+}

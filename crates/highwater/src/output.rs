@@ -1,0 +1,66 @@
+//! Printing results: aligned columns for people, JSON for scripts.
+
+use serde_json::Value;
+
+/// Prints one line on standard output.
+#[expect(clippy::print_stdout, reason = "this is where commands print their results")]
+pub(crate) fn line(text: &str) {
+    println!("{text}");
+}
+
+/// Prints a JSON document.
+pub(crate) fn json(document: &Value) {
+    line(&format!("{document:#}"));
+}
+
+/// Rows under headings, each column as wide as its longest cell.
+pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let headings: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
+    std::iter::once(&headings)
+        .chain(rows)
+        .map(|row| aligned(row, &widths))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let cells: Vec<String> =
+        row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+    cells.join("  ").trim_end().to_owned()
+}
+
+/// `label  value` lines with the labels aligned.
+pub(crate) fn facts(facts: &[(&str, String)]) -> String {
+    let width = facts.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    facts
+        .iter()
+        .map(|(label, value)| format!("{label:<width$}  {value}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A JSON value as a person reads it: text without quotes.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_end_without_blanks() {
+        let rows = vec![vec!["shop".into(), "RUNNING".into()], vec!["x".into(), "-".into()]];
+        assert_eq!(columns(&["NAME", "STATE"], &rows), "NAME  STATE\nshop  RUNNING\nx     -");
+    }
+}
