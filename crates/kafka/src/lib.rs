@@ -5,7 +5,9 @@
 //! offsets, commit, abort; at-least-once first).
 
 mod admin;
+mod delivery;
 mod error;
+mod ledger;
 mod reader;
 mod writer;
 
