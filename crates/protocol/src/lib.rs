@@ -3,7 +3,7 @@
 //!
 //! Every decoder takes bytes that a stranger may have sent. A length is checked against the bytes
 //! that are left before it is believed, arrays and decompression have a ceiling, nothing recurses
-//! and nothing panics: bad input is a [`DecodeError`] or a BatchError.
+//! and nothing panics: bad input is a [`DecodeError`] or a [`BatchError`](records::BatchError).
 //!
 //! Messages are tables that read like Kafka's own schemas (`src/messages`), with its names. Both
 //! directions of each are here: a broker decodes requests and encodes responses, a client does the
@@ -42,6 +42,7 @@ mod message;
 mod schema;
 mod messages;
 mod reader;
+pub mod records;
 mod wire;
 mod writer;
 

@@ -1,0 +1,84 @@
+//! The codecs of a batch, bounded.
+
+use std::io::{self, Read, Write};
+
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
+
+use super::{BatchError, snappy};
+
+/// How the records of a batch are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// Not.
+    #[default]
+    None = 0,
+    /// gzip.
+    Gzip = 1,
+    /// Snappy: blocks in the framing of the Java library, or one raw block.
+    Snappy = 2,
+    /// An LZ4 frame.
+    Lz4 = 3,
+    /// Zstandard; needs Produce 7 and Fetch 10.
+    Zstd = 4,
+}
+
+impl Compression {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::None, Self::Gzip, Self::Snappy, Self::Lz4, Self::Zstd];
+
+    /// From the number in a batch's attributes.
+    pub(super) fn from_id(id: i16) -> Result<Self, BatchError> {
+        Self::ALL.into_iter().find(|codec| *codec as i16 == id).ok_or(BatchError::Codec { id })
+    }
+
+    pub(super) fn compress(self, bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
+        let compressed = match self {
+            Self::None => Ok(bytes.to_vec()),
+            Self::Gzip => gzip(bytes),
+            Self::Snappy => snappy::compress(bytes),
+            Self::Lz4 => lz4(bytes),
+            // Level 3 is Kafka's default.
+            Self::Zstd => zstd::bulk::compress(bytes, 3),
+        };
+        compressed.map_err(|error| self.failed(&error))
+    }
+
+    /// Decompresses to at most `limit` bytes.
+    pub(super) fn decompress(self, bytes: &[u8], limit: usize) -> Result<Vec<u8>, BatchError> {
+        let bounded = match self {
+            Self::None => read_bounded(bytes, limit),
+            Self::Gzip => read_bounded(MultiGzDecoder::new(bytes), limit),
+            Self::Snappy => snappy::decompress(bytes, limit),
+            Self::Lz4 => read_bounded(FrameDecoder::new(bytes), limit),
+            Self::Zstd => {
+                zstd::Decoder::with_buffer(bytes).and_then(|zstd| read_bounded(zstd, limit))
+            }
+        };
+        bounded.map_err(|error| self.failed(&error))?.ok_or(BatchError::TooLarge { limit })
+    }
+
+    fn failed(self, error: &io::Error) -> BatchError {
+        BatchError::Compressed { codec: self, reason: error.to_string() }
+    }
+}
+
+/// Everything that `reader` gives, or `None` if that is more than `limit` bytes.
+fn read_bounded(reader: impl Read, limit: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut out = Vec::new();
+    reader.take(limit as u64 + 1).read_to_end(&mut out)?;
+    Ok((out.len() <= limit).then_some(out))
+}
+
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn lz4(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = FrameEncoder::new(Vec::new());
+    encoder.write_all(bytes)?;
+    encoder.finish().map_err(io::Error::other)
+}
