@@ -1,0 +1,23 @@
+.PHONY: help demo test
+
+# Where rustup puts cargo, also in a shell that was open before.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+# Nothing is written beside the sources.
+export PYTHONDONTWRITEBYTECODE := 1
+
+help:
+	@echo "make demo          see Highwater capture a database, survive kill -9, and be compared with its"
+	@echo "                   source; stays up for you to try things"
+	@echo "ONCE=1 make demo   the same, ending after the comparison"
+	@echo "make test          everything that is checked: format, lints, tests, the demo and its four breaks"
+	@echo
+	@echo "Both install what is missing where apt-get may be used, and else say what to install."
+	@echo "The demo's variables (SEED, DEMO_BREAK, DEMO_KEEP) are explained in testing/demo/demo.py."
+
+demo:
+	@testing/install/install.sh
+	@python3 testing/demo/demo.py
+
+test:
+	@testing/install/install.sh
+	@python3 testing/test.py

@@ -1,0 +1,58 @@
+"""What the demo says when it stays up: where everything is, and what to try."""
+
+import signal
+
+from postgres import ADMIN, ADMIN_PASSWORD, DATABASE
+
+TEXT = """
+Everything is up, and stays up until Ctrl-C:
+
+  PostgreSQL   127.0.0.1:{postgres}, database {database}, user {admin}, password {password}
+  Kafka        {kafka}, topic {name}
+  REST         http://{http}
+  Stream       ws://{http}/services/v2/stream/{name}
+  Logs         {folder}
+
+Try next, each in another terminal:
+
+1. Change something in the source:
+   PGPASSWORD={password} psql -h 127.0.0.1 -p {postgres} -U {admin} {database} \\
+     -c "UPDATE customers SET name = 'Ada' WHERE id = 1"
+
+2. See the changes as they commit:
+   {highwater} --url http://{http} stream tail {name}
+
+3. Read the log with any Kafka client:
+   kcat -C -b {kafka} -t {name} -o -5 -e -f '%o %k %s\\n  %h\\n'
+
+4. Stop the connector, show its offset, move it forward to what is committed now, and resume:
+   curl -X PUT http://{http}/connectors/{name}/stop
+   curl http://{http}/connectors/{name}/offsets
+   {move}
+   curl -X PUT http://{http}/connectors/{name}/resume
+
+5. Replay the stream from its first record:
+   {highwater} --url http://{http} stream tail {name} --begin earliest --count 20
+"""
+
+
+def stay(demo):
+    """Prints the text and waits for a signal, which main turns into the end."""
+    name, http = demo.name, demo.server.http
+    now = (
+        f"$(PGPASSWORD={ADMIN_PASSWORD} psql -XAt -h 127.0.0.1 -p {demo.postgres.port}"
+        f" -U {ADMIN} {DATABASE} -c \"SELECT pg_current_wal_lsn() - '0/0'\")"
+    )
+    move = (
+        f"curl -X PATCH -H 'Content-Type: application/json' http://{http}/connectors/{name}/offsets"
+        f' \\\n     -d \'{{"offsets": [{{"partition": {{"server": "{name}"}},'
+        f' "offset": {{"lsn": \'{now}\'}}}}]}}\''
+    )
+    text = TEXT.format(
+        postgres=demo.postgres.port, database=DATABASE, admin=ADMIN, password=ADMIN_PASSWORD,
+        kafka=demo.server.kafka, http=http, name=name, folder=demo.folder,
+        highwater=demo.server.binary, move=move,
+    )  # fmt: skip
+    print(text, flush=True)
+    while True:
+        signal.pause()

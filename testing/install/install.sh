@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Installs what the demo and the tests need and this machine lacks: by apt-get where that is allowed
+# (as root, or with sudo that asks for no password), else it says what to install and ends with 1.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+toolchain=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
+postgres_least=13
+missing=()
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+want() { # program package: asks for the package when the program is missing
+    have "$1" || missing+=("$2")
+}
+
+have_python() { have python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; }
+
+have_postgres() {
+    local server version
+    for server in $(command -v postgres || true) /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres; do
+        version=$("$server" --version 2>/dev/null | sed -n 's/.*) \([0-9]*\).*/\1/p') || continue
+        [ "${version:-0}" -ge $postgres_least ] && return 0
+    done
+    return 1
+}
+
+have_rust() { cargo --version 2>/dev/null | grep -qF "cargo $toolchain"; }
+
+# The packages, by their names on Debian and Ubuntu. librdkafka is built from source, in C, with
+# Make and a C++ compiler that its configure script asks for.
+want cc build-essential
+want c++ build-essential
+want make build-essential
+want pkg-config pkg-config
+want kcat kcat
+want curl curl
+have_python || missing+=(python3)
+have_postgres || missing+=(postgresql)
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+may_install() {
+    have apt-get && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
+}
+
+say_what_to_install() {
+    echo "Missing: $*" >&2
+    echo "Install them with the system's package manager; on Debian and Ubuntu:" >&2
+    echo "  sudo apt-get update && sudo apt-get install $*" >&2
+    exit 1
+}
+
+say_how_to_get_rust() {
+    echo "Missing: Rust $toolchain with rustfmt and clippy. Install rustup (https://rustup.rs), then:" >&2
+    echo "  rustup toolchain install $toolchain --profile minimal --component rustfmt,clippy" >&2
+    exit 1
+}
+
+install_packages() {
+    export DEBIAN_FRONTEND=noninteractive
+    echo "Installing $* ..."
+    as_root apt-get update -qq
+    # The demo runs a server of its own: no cluster is to be made and started by the package.
+    local hint=/etc/postgresql-common/createcluster.d/highwater-demo.conf
+    if [[ " $* " == *" postgresql "* ]]; then
+        as_root apt-get install -qq -y --no-install-recommends postgresql-common >/dev/null
+        as_root mkdir -p "${hint%/*}"
+        echo "create_main_cluster = false" | as_root tee "$hint" >/dev/null
+    fi
+    local outcome=0
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -qq -y --no-install-recommends "$@" >/dev/null || outcome=$?
+    [ ! -e "$hint" ] || as_root rm -f "$hint"
+    return $outcome
+}
+
+if [ ${#missing[@]} -gt 0 ]; then
+    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+    may_install || say_what_to_install "${missing[@]}"
+    install_packages "${missing[@]}"
+fi
+
+if ! have_rust; then
+    # Debian has rustup from 13 on, Ubuntu from 24.04 on.
+    if ! have rustup && may_install && apt-cache show rustup >/dev/null 2>&1; then
+        install_packages rustup
+    fi
+    have rustup || say_how_to_get_rust
+    echo "Installing Rust $toolchain ..."
+    rustup toolchain install "$toolchain" --profile minimal --component rustfmt,clippy ||
+        say_how_to_get_rust
+fi
