@@ -40,6 +40,7 @@ pub struct SourceRecord {
 
 /// One thing that a poll yields.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are records: a box would cost each one")]
 pub enum SourceItem {
     /// A record to write.
     Record(SourceRecord),

@@ -1,1 +1,62 @@
-//! stub
+//! Runs connectors on any Kafka, with Kafka Connect's vocabulary.
+//!
+//! A worker reads and writes the log through `highwater-kafka` alone, so what is tested on the
+//! embedded log is what runs on Apache Kafka. All its state lives in three compacted topics in
+//! Kafka Connect's own formats: connector configurations and target states (`configs`), source
+//! offsets (`offsets`) and statuses (`statuses`). A restart restores everything from them.
+//!
+//! The promise in the middle is rule P1: a position is stored only once every record up to it was
+//! acknowledged, and the source is told only once it is stored. One pure state machine, the
+//! `ledger`, decides both; everything around it is transport.
+//!
+//! The flow of a task, file by file: `runner` keeps a connector as its operator wants it,
+//! `opening` reads what is stored and checks it against the log (`tail`, `origin`), `task` polls
+//! and sends through an `outbox`, whose `ledger` says what may be stored. `herder` changes what
+//! operators want, `rest` is Kafka Connect's REST API in front of it.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use highwater_worker::{Worker, WorkerConfig};
+//!
+//! # async fn run(postgres: Arc<dyn highwater_connector::SourceConnector>)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! let config = WorkerConfig::new("127.0.0.1:9092", "127.0.0.1:8083");
+//! let worker = Worker::start(config, vec![postgres]).await?;
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8083").await?;
+//! axum::serve(listener, worker.router()).await?;
+//! worker.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod backoff;
+mod cluster;
+mod configs;
+mod herder;
+mod journal;
+mod keys;
+mod ledger;
+mod offset_changes;
+mod offsets;
+mod opening;
+mod origin;
+mod outbox;
+mod pipeline;
+mod plugins;
+mod replay;
+mod rest;
+mod rest_connectors;
+mod rest_error;
+mod rest_offsets;
+mod runner;
+mod secrets;
+mod settings;
+mod status;
+mod statuses;
+mod tail;
+mod task;
+mod topics;
+mod worker;
+
+pub use settings::{WorkerConfig, WriterFactory};
+pub use worker::{Worker, WorkerError};

@@ -1,0 +1,47 @@
+//! The log as a worker sees it: one reader and one admin for all, a writer a task.
+
+use highwater_connector::{ConnectorError, ErrorKind};
+use highwater_kafka::{Admin, KafkaError, Reader, Writer, WriterSettings};
+
+use crate::WorkerConfig;
+use crate::settings::WriterFactory;
+
+/// Connections to the log.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) reader: Reader,
+    pub(crate) admin: Admin,
+    writers: WriterFactory,
+}
+
+impl Cluster {
+    pub(crate) fn new(config: &WorkerConfig) -> Self {
+        let reader = Reader::new(&config.bootstrap);
+        Self {
+            admin: Admin::new(reader.clone()),
+            reader,
+            writers: std::sync::Arc::clone(&config.writers),
+        }
+    }
+
+    /// A writer whose requests may hold a record of `max_record_bytes`.
+    pub(crate) fn writer(&self, max_record_bytes: usize) -> Result<Box<dyn Writer>, KafkaError> {
+        let mut settings = WriterSettings::new(self.reader.bootstrap());
+        settings.max_request_bytes = max_record_bytes.saturating_add(REQUEST_OVERHEAD);
+        settings.max_in_flight_bytes = settings.max_in_flight_bytes.max(settings.max_request_bytes);
+        (self.writers)(&settings)
+    }
+}
+
+/// What a produce request holds beside one record: its headers, the topic's name, the batch.
+pub(crate) const REQUEST_OVERHEAD: usize = 1024;
+
+/// A failure of the log as a connector's error: it is tried again, since logs come back.
+pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
+    let code = match error {
+        KafkaError::Unreachable { .. } => "LOG_UNREACHABLE",
+        KafkaError::Write { .. } => "LOG_WRITE_FAILED",
+        _ => "LOG_REFUSED",
+    };
+    ConnectorError::again(code, ErrorKind::Log, error.to_string())
+}

@@ -1,0 +1,432 @@
+//! Changes what operators want: writes it to the log first, then tells the runners.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use highwater_connector::{ConnectorError, ErrorKind, Problem, SourceConnector, Topics};
+use highwater_kafka::{KafkaError, OutgoingRecord};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::WorkerConfig;
+use crate::cluster::Cluster;
+use crate::configs::{self, ConfigState, TargetState};
+use crate::journal::Journal;
+use crate::keys;
+use crate::offsets::Offsets;
+use crate::pipeline::{self, Pipeline, Properties};
+use crate::plugins::Plugins;
+use crate::replay::Replay;
+use crate::rest_error::Refusal;
+use crate::runner::{Handle, Shared, Wish};
+use crate::secrets;
+use crate::status::Status;
+use crate::statuses;
+use crate::topics;
+
+/// How long between attempts to reach the log at start.
+const START_RETRY: Duration = Duration::from_millis(200);
+
+/// How much longer than its drain a request waits for a connector to end.
+const END_GRACE: Duration = Duration::from_secs(10);
+
+/// See the module's text.
+pub(crate) struct Herder {
+    pub(crate) config: WorkerConfig,
+    pub(crate) plugins: Plugins,
+    pub(crate) cluster_id: String,
+    pub(crate) shared: Arc<Shared>,
+    configs: watch::Sender<ConfigState>,
+    runners: Mutex<BTreeMap<String, Handle>>,
+    /// Runners of deleted connectors that have not ended.
+    leaving: Mutex<BTreeMap<String, JoinHandle<()>>>,
+    /// One change at a time, as with Kafka Connect's herder.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+}
+
+/// Whether a configuration made a connector or changed one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Put {
+    Created,
+    Updated,
+}
+
+impl Herder {
+    /// Restores everything from the log and starts what shall run; tries again while the log
+    /// cannot be reached, within the start time-out.
+    pub(crate) async fn start(config: WorkerConfig, plugins: Plugins) -> Result<Self, KafkaError> {
+        let deadline = Instant::now() + config.start_timeout;
+        loop {
+            match Self::restore(&config, &plugins).await {
+                Ok(herder) => return Ok(herder),
+                Err(error) if Instant::now() + START_RETRY >= deadline => return Err(error),
+                Err(error) => tracing::warn!(%error, "the log cannot be used yet"),
+            }
+            tokio::time::sleep(START_RETRY).await;
+        }
+    }
+
+    async fn restore(config: &WorkerConfig, plugins: &Plugins) -> Result<Self, KafkaError> {
+        let cluster = Cluster::new(config);
+        for topic in [&config.configs_topic, &config.offsets_topic, &config.status_topic] {
+            topics::ensure_internal(&cluster.admin, topic).await?;
+        }
+        let cluster_id = cluster.admin.cluster_id().await?;
+        let state = read_configs(&cluster, &config.configs_topic).await?;
+        let shared = Arc::new(Shared {
+            offsets: Offsets::open(&cluster, &config.offsets_topic).await?,
+            journal: Journal::new(&cluster),
+            status_topic: config.status_topic.clone(),
+            worker_id: config.worker_id.clone(),
+            cluster: cluster.clone(),
+        });
+        let stale = stale_statuses(&cluster, &config.status_topic, &state).await?;
+        if !stale.is_empty() {
+            shared.journal.write(stale).await?;
+        }
+        let herder = Self {
+            config: config.clone(),
+            plugins: plugins.clone(),
+            cluster_id,
+            shared,
+            configs: watch::Sender::new(state),
+            runners: Mutex::default(),
+            leaving: Mutex::default(),
+            turn: tokio::sync::Mutex::new(()),
+        };
+        let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
+        names.iter().for_each(|name| herder.tell(name));
+        Ok(herder)
+    }
+
+    /// All configurations as they are now.
+    pub(crate) fn configs(&self) -> watch::Ref<'_, ConfigState> {
+        self.configs.borrow()
+    }
+
+    /// A connector's properties.
+    ///
+    /// # Errors
+    /// Not found.
+    pub(crate) fn properties(&self, name: &str) -> Result<Properties, Refusal> {
+        let properties = self.configs().properties(name).cloned();
+        properties.ok_or_else(|| Refusal::NotFound(format!("Connector {name} not found")))
+    }
+
+    /// The plugin of a configuration, when this worker has it.
+    pub(crate) fn plugin(&self, properties: &Properties) -> Option<&dyn SourceConnector> {
+        let class = properties.get(keys::CLASS)?;
+        self.plugins.find(class).map(Arc::as_ref)
+    }
+
+    /// What a connector is doing.
+    ///
+    /// # Errors
+    /// Not found.
+    pub(crate) fn status(&self, name: &str) -> Result<Status, Refusal> {
+        let status = self.runners().get(name).map(Handle::status);
+        status.ok_or_else(|| Refusal::NotFound(format!("No status found for connector {name}")))
+    }
+
+    /// Makes a connector.
+    ///
+    /// # Errors
+    /// When the name is taken, the configuration is invalid, or the log fails.
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        mut properties: Properties,
+        target: TargetState,
+    ) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        if self.configs().properties(name).is_some() {
+            return Err(Refusal::Exists(format!("Connector {name} already exists")));
+        }
+        self.check(name, &mut properties)?;
+        self.put(name, &properties, target).await
+    }
+
+    /// Sets a connector's whole configuration, making it where it does not exist.
+    ///
+    /// # Errors
+    /// When the configuration is invalid or the log fails.
+    pub(crate) async fn put_config(
+        &self,
+        name: &str,
+        mut properties: Properties,
+    ) -> Result<Put, Refusal> {
+        let _turn = self.turn.lock().await;
+        let put = match self.configs().properties(name) {
+            Some(_) => Put::Updated,
+            None => Put::Created,
+        };
+        self.check(name, &mut properties)?;
+        let target = self.configs().target(name);
+        self.put(name, &properties, target).await?;
+        Ok(put)
+    }
+
+    /// Changes some keys of a connector's configuration; `None` removes a key (KIP-477).
+    ///
+    /// # Errors
+    /// Not found, invalid, or the log fails.
+    pub(crate) async fn patch_config(
+        &self,
+        name: &str,
+        patch: BTreeMap<String, Option<String>>,
+    ) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        let mut properties = self.properties(name)?;
+        for (key, value) in patch {
+            match value {
+                Some(value) => drop(properties.insert(key, value)),
+                None => drop(properties.remove(&key)),
+            }
+        }
+        self.check(name, &mut properties)?;
+        let target = self.configs().target(name);
+        self.put(name, &properties, target).await
+    }
+
+    async fn put(
+        &self,
+        name: &str,
+        properties: &Properties,
+        target: TargetState,
+    ) -> Result<(), Refusal> {
+        let topic = &self.config.configs_topic;
+        self.write(configs::put_connector(topic, name, properties, target)).await?;
+        self.tell(name);
+        Ok(())
+    }
+
+    /// Deletes a connector; its topics and offsets stay. Ends once its task has, within a bound.
+    ///
+    /// # Errors
+    /// Not found, or the log fails.
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), Refusal> {
+        let turn = self.turn.lock().await;
+        self.properties(name)?;
+        self.write(configs::delete(&self.config.configs_topic, name)).await?;
+        let handle = self.runners().remove(name);
+        let Some(handle) = handle else { return Ok(()) };
+        let mut status = handle.watch();
+        let ended = handle.leave();
+        let shared = Arc::clone(&self.shared);
+        let gone = statuses::delete(&self.config.status_topic, name);
+        let cleanup = tokio::spawn(async move {
+            drop(ended.await);
+            if let Err(error) = shared.journal.write(gone).await {
+                tracing::warn!(%error, "the status of a deleted connector stays in the log");
+            }
+        });
+        locked(&self.leaving).insert(name.to_owned(), cleanup);
+        drop(turn);
+        // The runner drops its end of the status when it has ended.
+        drop(self.within_end(async { status.wait_for(|_| false).await.map(drop) }).await);
+        Ok(())
+    }
+
+    /// Sets what is wanted of a connector. Stopping ends once the task has, within a bound, so
+    /// that its offsets can be changed next.
+    ///
+    /// # Errors
+    /// Not found, or the log fails.
+    pub(crate) async fn set_target(&self, name: &str, target: TargetState) -> Result<(), Refusal> {
+        let turn = self.turn.lock().await;
+        let unknown = || Refusal::NotFound(format!("Unknown connector {name}"));
+        let properties = self.properties(name).map_err(|_| unknown())?;
+        if self.configs().target(name) != target {
+            let topic = &self.config.configs_topic;
+            self.write(configs::put_target(topic, name, &properties, target)).await?;
+            self.tell(name);
+        }
+        drop(turn);
+        if target == TargetState::Stopped {
+            self.wait_until_stopped(name).await;
+        }
+        Ok(())
+    }
+
+    async fn wait_until_stopped(&self, name: &str) {
+        let status = self.runners().get(name).map(Handle::watch);
+        if let Some(mut status) = status {
+            let stopped = async { status.wait_for(Status::is_stopped).await.map(drop) };
+            drop(self.within_end(stopped).await);
+        }
+    }
+
+    async fn within_end<F: Future>(
+        &self,
+        ended: F,
+    ) -> Result<F::Output, tokio::time::error::Elapsed> {
+        tokio::time::timeout(self.config.drain_timeout + END_GRACE, ended).await
+    }
+
+    /// Starts a connector's task anew, after it was drained.
+    ///
+    /// # Errors
+    /// Not found.
+    pub(crate) async fn restart(&self, name: &str) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        self.properties(name)
+            .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
+        self.tell(name);
+        Ok(())
+    }
+
+    /// Drains all tasks and ends them.
+    pub(crate) async fn shutdown(&self) {
+        let _turn = self.turn.lock().await;
+        let handles = std::mem::take(&mut *self.runners());
+        let mut ending: Vec<_> = handles.into_values().map(Handle::leave).collect();
+        ending.extend(std::mem::take(&mut *locked(&self.leaving)).into_values());
+        for ended in ending {
+            drop(ended.await);
+        }
+    }
+
+    /// Writes records of the configs topic, then takes them in.
+    async fn write(&self, records: Vec<OutgoingRecord>) -> Result<(), Refusal> {
+        self.shared.journal.write(records.clone()).await.map_err(Refusal::Log)?;
+        self.configs.send_modify(|configs| configs.apply_written(&records));
+        Ok(())
+    }
+
+    /// Tells a connector's runner what is wanted, starting it where there is none.
+    fn tell(&self, name: &str) {
+        let wish = self.wish(name);
+        let mut runners = self.runners();
+        match runners.get(name) {
+            Some(handle) => handle.send(wish),
+            None => {
+                let predecessor = locked(&self.leaving).remove(name);
+                let handle = Handle::spawn(name, wish, Arc::clone(&self.shared), predecessor);
+                runners.insert(name.to_owned(), handle);
+            }
+        }
+    }
+
+    fn wish(&self, name: &str) -> Wish {
+        match self.configs().target(name) {
+            TargetState::Paused => Wish::Pause,
+            TargetState::Stopped => Wish::Stop,
+            TargetState::Started => match self.plan(name) {
+                Ok(pipeline) => Wish::Run(Arc::new(pipeline)),
+                Err(problems) => Wish::Refuse(unplannable(name, &problems)),
+            },
+        }
+    }
+
+    /// The pipeline of a connector as it is configured now.
+    pub(crate) fn plan(&self, name: &str) -> Result<Pipeline, Vec<Problem>> {
+        let properties = self.configs().properties(name).cloned().unwrap_or_default();
+        Pipeline::plan(name, &properties, &self.plugins, &self.config)
+    }
+
+    /// Checks a configuration that somebody gives: its name, its secrets, its keys, its topics.
+    fn check(&self, name: &str, properties: &mut Properties) -> Result<(), Refusal> {
+        check_name(name)?;
+        let named = properties.entry(keys::NAME.to_owned()).or_insert_with(|| name.to_owned());
+        if named != name {
+            return Err(Refusal::BadRequest(format!(
+                "Connector name configuration ({named}) doesn't match connector name in the URL \
+                 ({name})"
+            )));
+        }
+        let stored = self.configs().properties(name).cloned();
+        secrets::unmask(self.plugin(&properties.clone()), properties, stored.as_ref())
+            .map_err(Refusal::Invalid)?;
+        let pipeline = Pipeline::plan(name, properties, &self.plugins, &self.config)
+            .map_err(Refusal::Invalid)?;
+        self.check_owner(&pipeline).map_err(Refusal::Invalid)
+    }
+
+    /// Rule R2: a trail has one owner.
+    fn check_owner(&self, pipeline: &Pipeline) -> Result<(), Vec<Problem>> {
+        let configs = self.configs().clone();
+        let others = configs
+            .names()
+            .filter(|name| *name != pipeline.name)
+            .filter_map(|name| Some((name, self.topics_of(name, configs.properties(name)?)?)));
+        match pipeline::owner(&pipeline.topics, others) {
+            None => Ok(()),
+            Some((owner, topic)) => Err(vec![Problem {
+                key: "topic.prefix".to_owned(),
+                message: format!(
+                    "leads to topic {topic}, which connector {owner} owns; a trail has one owner"
+                ),
+            }]),
+        }
+    }
+
+    fn topics_of(&self, name: &str, properties: &Properties) -> Option<Topics> {
+        let pipeline = Pipeline::plan(name, properties, &self.plugins, &self.config).ok()?;
+        Some(pipeline.topics)
+    }
+
+    fn runners(&self) -> MutexGuard<'_, BTreeMap<String, Handle>> {
+        locked(&self.runners)
+    }
+}
+
+/// The maps behind these locks are whole between any two statements, so a panic of another
+/// holder leaves nothing half done.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Longest name of a connector, in bytes.
+const MAX_NAME: usize = 255;
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    let message = if name.is_empty() {
+        "must not be empty".to_owned()
+    } else if name.len() > MAX_NAME {
+        format!("must not be longer than {MAX_NAME} bytes")
+    } else if name.chars().any(char::is_control) {
+        "must not contain control characters".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::Invalid(vec![Problem { key: keys::NAME.to_owned(), message }]))
+}
+
+fn unplannable(name: &str, problems: &[Problem]) -> ConnectorError {
+    let list: Vec<_> =
+        problems.iter().map(|problem| format!("{} {}", problem.key, problem.message)).collect();
+    ConnectorError::stop(
+        "CONFIG_INVALID",
+        ErrorKind::Configuration,
+        format!("the stored configuration cannot be run: {}", list.join("; ")),
+        format!("PUT /connectors/{name}/config with a configuration that fits"),
+    )
+}
+
+async fn read_configs(cluster: &Cluster, topic: &str) -> Result<ConfigState, KafkaError> {
+    let mut state = ConfigState::default();
+    Replay::open(&cluster.reader, &cluster.admin, topic)
+        .await?
+        .catch_up(&mut |record| state.apply(record.key.as_deref(), record.value.as_deref()))
+        .await?;
+    Ok(state)
+}
+
+/// Tombstones for statuses of connectors that do not exist, left by a crash inside a delete.
+async fn stale_statuses(
+    cluster: &Cluster,
+    topic: &str,
+    configs: &ConfigState,
+) -> Result<Vec<OutgoingRecord>, KafkaError> {
+    let mut names = BTreeSet::new();
+    Replay::open(&cluster.reader, &cluster.admin, topic)
+        .await?
+        .catch_up(&mut |record| {
+            statuses::apply(&mut names, record.key.as_deref(), record.value.as_deref());
+        })
+        .await?;
+    let stale = names.iter().filter(|name| configs.properties(name).is_none());
+    Ok(stale.flat_map(|name| statuses::delete(topic, name)).collect())
+}

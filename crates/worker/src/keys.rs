@@ -1,0 +1,195 @@
+//! Configuration keys of the worker, which every connector may carry.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
+
+use crate::WorkerConfig;
+use crate::backoff::Backoff;
+
+/// Key of the connector's name.
+pub(crate) const NAME: &str = "name";
+/// Key of the connector's class.
+pub(crate) const CLASS: &str = "connector.class";
+/// Key of rule P7's bound.
+const FLUSH_INTERVAL: &str = "offset.flush.interval.ms";
+const DRAIN_TIMEOUT: &str = "task.shutdown.graceful.timeout.ms";
+const RETRY_TIMEOUT: &str = "errors.retry.timeout";
+const RETRY_DELAY_MAX: &str = "errors.retry.delay.max.ms";
+/// Key of the largest record.
+pub(crate) const MAX_RECORD: &str = "producer.override.max.request.size";
+const RETENTION_MS: &str = "trail.retention.ms";
+const RETENTION_BYTES: &str = "trail.retention.bytes";
+
+/// What the worker reads of a connector's configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TaskSettings {
+    pub(crate) flush_interval: Duration,
+    pub(crate) drain_timeout: Duration,
+    pub(crate) backoff: Backoff,
+    pub(crate) max_record_bytes: usize,
+    /// Text of topic configuration `retention.ms`.
+    pub(crate) retention_ms: String,
+    /// Text of topic configuration `retention.bytes`.
+    pub(crate) retention_bytes: String,
+}
+
+/// The keys, in the order of the reference.
+pub(crate) fn worker_keys() -> Vec<ConfigKey> {
+    let text = KeyType::String;
+    let times = |min, max| KeyType::Int { min, max };
+    vec![
+        key(NAME, text, Some(""), Importance::High, "Name of the connector."),
+        key(CLASS, text, None, Importance::High, "Class of the connector, or a short name of it."),
+        key(
+            "tasks.max",
+            times(1, 1),
+            Some("1"),
+            Importance::Low,
+            "Greatest number of tasks. A source of this release has one.",
+        ),
+        key(
+            FLUSH_INTERVAL,
+            times(10, 3_600_000),
+            Some("1000"),
+            Importance::Medium,
+            "Longest time in milliseconds between an acknowledgement and the offset record that \
+             covers it: what a crash delivers again.",
+        ),
+        key(
+            DRAIN_TIMEOUT,
+            times(0, 600_000),
+            Some("5000"),
+            Importance::Low,
+            "Time in milliseconds that a task has to reach the end of a transaction when it stops.",
+        ),
+        key(
+            RETRY_TIMEOUT,
+            times(-1, i64::MAX),
+            Some("-1"),
+            Importance::Medium,
+            "Time in milliseconds during which a task that fails is started again; -1: for ever.",
+        ),
+        key(
+            RETRY_DELAY_MAX,
+            times(1, 86_400_000),
+            Some("60000"),
+            Importance::Medium,
+            "Greatest time in milliseconds between two attempts; the first is 300, then doubled.",
+        ),
+        key(
+            MAX_RECORD,
+            times(1024, 1 << 30),
+            Some("10485760"),
+            Importance::Medium,
+            "Largest record in bytes, with key and headers. The task stops at a larger one.",
+        ),
+        key(
+            RETENTION_MS,
+            times(-1, i64::MAX),
+            Some("604800000"),
+            Importance::High,
+            "How long the trail keeps records, in milliseconds since they were appended; -1: for \
+             ever. Used when the trail is made.",
+        ),
+        key(
+            RETENTION_BYTES,
+            times(-1, i64::MAX),
+            Some("-1"),
+            Importance::Medium,
+            "How many bytes the trail keeps; -1: no bound. Used when the trail is made.",
+        ),
+    ]
+}
+
+const fn key(
+    name: &'static str,
+    key_type: KeyType,
+    default: Option<&'static str>,
+    importance: Importance,
+    documentation: &'static str,
+) -> ConfigKey {
+    ConfigKey { name, key_type, default, importance, documentation }
+}
+
+impl TaskSettings {
+    /// Reads the worker's keys of `properties`; where one is absent, the worker's own setting
+    /// counts before the key's default.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub(crate) fn read(
+        properties: &BTreeMap<String, String>,
+        worker: &WorkerConfig,
+    ) -> Result<Self, Vec<Problem>> {
+        let keys = worker_keys();
+        let own: BTreeMap<String, String> = defaults(worker)
+            .into_iter()
+            .chain(properties.clone())
+            .filter(|(name, _)| keys.iter().any(|key| key.name == name))
+            .collect();
+        ConfigDef::new(keys).parse(&own, &[]).map(|config| Self::of(&config))
+    }
+
+    fn of(config: &Config) -> Self {
+        let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
+        let give_up_after = (config.int(RETRY_TIMEOUT) >= 0).then(|| millis(RETRY_TIMEOUT));
+        Self {
+            flush_interval: millis(FLUSH_INTERVAL),
+            drain_timeout: millis(DRAIN_TIMEOUT),
+            backoff: Backoff { cap: millis(RETRY_DELAY_MAX), give_up_after },
+            max_record_bytes: usize::try_from(config.int(MAX_RECORD)).unwrap_or(usize::MAX),
+            retention_ms: config.text(RETENTION_MS).trim().to_owned(),
+            retention_bytes: config.text(RETENTION_BYTES).trim().to_owned(),
+        }
+    }
+}
+
+fn defaults(worker: &WorkerConfig) -> BTreeMap<String, String> {
+    [
+        (FLUSH_INTERVAL, worker.offset_flush_interval.as_millis().to_string()),
+        (DRAIN_TIMEOUT, worker.drain_timeout.as_millis().to_string()),
+        (MAX_RECORD, worker.max_record_bytes.to_string()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<TaskSettings, Vec<Problem>> {
+        let mut worker = WorkerConfig::new("127.0.0.1:9092", "w");
+        worker.offset_flush_interval = Duration::from_millis(250);
+        let properties = [(CLASS, "fake")]
+            .iter()
+            .chain(pairs)
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        TaskSettings::read(&properties, &worker)
+    }
+
+    #[test]
+    fn the_workers_setting_is_the_default() {
+        let settings = read(&[]).unwrap();
+        assert_eq!(settings.flush_interval, Duration::from_millis(250));
+        assert_eq!(settings.retention_ms, "604800000");
+        assert_eq!(settings.backoff.give_up_after, None);
+    }
+
+    #[test]
+    fn the_connectors_value_wins() {
+        let settings = read(&[(FLUSH_INTERVAL, "50"), (RETRY_TIMEOUT, "0")]).unwrap();
+        assert_eq!(settings.flush_interval, Duration::from_millis(50));
+        assert_eq!(settings.backoff.give_up_after, Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_source_has_one_task() {
+        let problems = read(&[("tasks.max", "2")]).unwrap_err();
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].key, "tasks.max");
+    }
+}

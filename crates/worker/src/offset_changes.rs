@@ -1,0 +1,171 @@
+//! Edits of stored offsets that an operator asks for (rule P8, KIP-875).
+
+use highwater_connector::{
+    ConnectorError, OffsetChange, OffsetVerdict, SourceOffset, SourcePartition,
+};
+use highwater_kafka::OutgoingRecord;
+
+use crate::configs::TargetState;
+use crate::herder::Herder;
+use crate::offsets::{self, StoredOffset};
+use crate::pipeline::Pipeline;
+use crate::rest_error::Refusal;
+
+/// One entry of a request: an offset to store, or `None` to reset.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) partition: SourcePartition,
+    pub(crate) offset: Option<SourceOffset>,
+}
+
+/// How an edit was asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Terms {
+    /// Whether skipping changes was asked for in so many words.
+    pub(crate) allow_skip: bool,
+    /// Why, kept beside the offset.
+    pub(crate) reason: String,
+}
+
+impl Herder {
+    /// Stored offsets of a connector, those of other partitions than its present one included.
+    ///
+    /// # Errors
+    /// Not found, or the log fails.
+    pub(crate) async fn offsets(&self, name: &str) -> Result<Vec<StoredOffset>, Refusal> {
+        self.properties(name)?;
+        self.shared.offsets.all(name).await.map_err(Refusal::Log)
+    }
+
+    /// Stores or resets the offsets of the partitions given.
+    ///
+    /// # Errors
+    /// Nothing has changed then, unless the log failed: not stopped, a partition or offset that
+    /// does not fit, a refusal of the source.
+    pub(crate) async fn alter_offsets(
+        &self,
+        name: &str,
+        wanted: Vec<Wanted>,
+        terms: &Terms,
+    ) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        let pipeline = self.stopped(name)?;
+        let stored = self.offsets(name).await?;
+        self.change(&pipeline, &stored, wanted, terms).await
+    }
+
+    /// Resets all offsets of a connector; without any, that is done.
+    ///
+    /// # Errors
+    /// As [`Self::alter_offsets`].
+    pub(crate) async fn reset_offsets(&self, name: &str, terms: &Terms) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        let pipeline = self.stopped(name)?;
+        let stored = self.offsets(name).await?;
+        let wanted = stored
+            .iter()
+            .filter(|stored| stored.offset.is_some() || stored.mark.is_some())
+            .map(|stored| Wanted { partition: stored.partition.clone(), offset: None })
+            .collect();
+        self.change(&pipeline, &stored, wanted, terms).await
+    }
+
+    /// The pipeline of a connector whose offsets may be changed.
+    fn stopped(&self, name: &str) -> Result<Pipeline, Refusal> {
+        self.properties(name)?;
+        let ended = self.status(name)?.is_stopped();
+        if self.configs().target(name) != TargetState::Stopped || !ended {
+            return Err(Refusal::BadRequest(format!(
+                "Connectors must be in the STOPPED state before their offsets can be modified. \
+                 This can be done for the specified connector by issuing a 'PUT' request to the \
+                 '/connectors/{name}/stop' endpoint"
+            )));
+        }
+        self.plan(name).map_err(Refusal::Invalid)
+    }
+
+    async fn change(
+        &self,
+        pipeline: &Pipeline,
+        stored: &[StoredOffset],
+        wanted: Vec<Wanted>,
+        terms: &Terms,
+    ) -> Result<(), Refusal> {
+        let mut records = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            records.push(self.edit(pipeline, stored, wanted, terms).await?);
+        }
+        self.shared.journal.write(records).await.map_err(Refusal::Log)
+    }
+
+    /// The offset record of one entry, after the source has been asked.
+    async fn edit(
+        &self,
+        pipeline: &Pipeline,
+        stored: &[StoredOffset],
+        wanted: Wanted,
+        terms: &Terms,
+    ) -> Result<OutgoingRecord, Refusal> {
+        let Wanted { partition, offset } = wanted;
+        let current = stored.iter().find(|stored| stored.partition == partition);
+        let own = partition == pipeline.partition;
+        let offset = match (own, offset, current) {
+            (true, wanted, _) => {
+                let current = current.and_then(|stored| stored.offset.clone());
+                let allow_skip = terms.allow_skip;
+                self.ask(pipeline, OffsetChange { current, wanted, allow_skip }).await?
+            }
+            // A partition of an earlier configuration may be cleaned up.
+            (false, None, Some(_)) => None,
+            (false, ..) => return Err(foreign(pipeline, &partition)),
+        };
+        let key = offsets::key(&pipeline.name, &partition);
+        let topic = self.shared.offsets.topic();
+        Ok(offsets::edited_record(topic, &key, offset.as_ref(), &terms.reason))
+    }
+
+    async fn ask(
+        &self,
+        pipeline: &Pipeline,
+        change: OffsetChange,
+    ) -> Result<Option<SourceOffset>, Refusal> {
+        let asked = pipeline.connector.check_offset_change(&pipeline.config, &change);
+        match tokio::time::timeout(self.config.source_timeout, asked).await {
+            Ok(Ok(OffsetVerdict::Accepted(offset))) => Ok(offset),
+            Ok(Ok(OffsetVerdict::Refused { what, remedy })) => {
+                Err(Refusal::Connector(refused(what, remedy)))
+            }
+            Ok(Err(error)) => Err(Refusal::Source(error)),
+            Err(_) => Err(Refusal::Source(silent(self.config.source_timeout))),
+        }
+    }
+}
+
+fn refused(what: String, remedy: String) -> ConnectorError {
+    ConnectorError::stop(
+        "OFFSET_CHANGE_REFUSED",
+        highwater_connector::ErrorKind::Position,
+        what,
+        remedy,
+    )
+    .keeping("the stored offset; nothing was changed")
+}
+
+fn silent(timeout: std::time::Duration) -> ConnectorError {
+    ConnectorError::again(
+        "SOURCE_SILENT",
+        highwater_connector::ErrorKind::Source,
+        format!("the source did not say within {timeout:?} whether the offset may be changed"),
+    )
+    .keeping("the stored offset; nothing was changed")
+}
+
+fn foreign(pipeline: &Pipeline, partition: &SourcePartition) -> Refusal {
+    let text = |partition: &SourcePartition| serde_json::Value::from(partition.0.clone());
+    Refusal::BadRequest(format!(
+        "Partition {} is not one of connector {}, whose partition is {}",
+        text(partition),
+        pipeline.name,
+        text(&pipeline.partition)
+    ))
+}

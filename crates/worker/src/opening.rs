@@ -1,0 +1,164 @@
+//! What happens before a task reads: the stored offset is read and checked against the log, the
+//! generation is decided and stored, the topics stand, the source opens.
+
+use std::sync::Arc;
+
+use highwater_connector::{
+    ConnectorError, ErrorKind, Generation, GenerationMark, OffsetStore, Start, TableDescription,
+};
+use highwater_kafka::ReadRecord;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, log_error};
+use crate::ledger::Ledger;
+use crate::offsets::{self, Offsets, StoredOffset};
+use crate::origin::{self, Known, Origin};
+use crate::outbox::{OffsetSlot, Outbox, OutboxStore, RecordLimit};
+use crate::pipeline::Pipeline;
+use crate::status::Status;
+use crate::task::{Running, StopSignal};
+use crate::{tail, topics};
+
+/// Opens the source of `pipeline` where its stored offset says.
+///
+/// # Errors
+/// When the log lost what the offset relies on, a topic is unfit, or the source cannot be opened.
+pub(crate) async fn open(
+    pipeline: &Pipeline,
+    cluster: &Cluster,
+    offsets: &Offsets,
+    stop: StopSignal,
+    status: watch::Sender<Status>,
+) -> Result<Running, ConnectorError> {
+    let stored = offsets
+        .find(&pipeline.name, &pipeline.partition)
+        .await
+        .map_err(|error| log_error(&error))?
+        .unwrap_or_else(|| nothing_stored(pipeline));
+    let trail = pipeline.topics.trail.as_str();
+    let may_hold_more = tail::check(&cluster.reader, &pipeline.name, trail, &stored.tail).await?;
+    topics::ensure_connector(&cluster.admin, pipeline).await?;
+
+    let tail = stored.tail.clone();
+    let origin = decide(pipeline, stored, may_hold_more);
+    status.send_modify(|status| {
+        status.generation = Some(origin.mark.generation);
+        status.position.clone_from(&origin.offset);
+    });
+    let slot = OffsetSlot {
+        topic: offsets.topic().to_owned(),
+        key: offsets::key(&pipeline.name, &pipeline.partition),
+        mark: origin.mark.clone(),
+    };
+    let mut outbox =
+        outbox(pipeline, cluster, Ledger::new(tail, Instant::now().into()), slot).await?;
+    if origin.must_store {
+        outbox.store_explicit(origin.offset.clone().unwrap_or_default()).await?;
+    }
+    start(pipeline, cluster, origin, outbox, stop, status).await
+}
+
+fn nothing_stored(pipeline: &Pipeline) -> StoredOffset {
+    StoredOffset {
+        partition: pipeline.partition.clone(),
+        offset: None,
+        mark: None,
+        tail: highwater_connector::Tail::default(),
+    }
+}
+
+fn decide(pipeline: &Pipeline, stored: StoredOffset, may_hold_more: bool) -> Origin {
+    let before_open_transaction = stored
+        .offset
+        .as_ref()
+        .and_then(|offset| pipeline.connector.before_open_transaction(offset));
+    let known =
+        Known { offset: stored.offset, mark: stored.mark, before_open_transaction, may_hold_more };
+    let minted = Generation::mint();
+    let origin = origin::decide(known, &pipeline.fingerprint, minted);
+    let GenerationMark { generation, .. } = origin.mark;
+    tracing::info!(
+        connector = pipeline.name,
+        %generation,
+        new_generation = generation == minted,
+        offset = origin.offset.as_ref().map(ToString::to_string),
+        "task starts"
+    );
+    origin
+}
+
+async fn outbox(
+    pipeline: &Pipeline,
+    cluster: &Cluster,
+    ledger: Ledger,
+    slot: OffsetSlot,
+) -> Result<Outbox, ConnectorError> {
+    let connector = pipeline.settings.max_record_bytes;
+    let topic = topics::max_message_bytes(&cluster.admin, &pipeline.topics.trail)
+        .await
+        .map_err(|error| log_error(&error))?;
+    let writer = cluster.writer(connector).map_err(|error| log_error(&error))?;
+    let mut outbox = Outbox::new(writer, ledger, slot, RecordLimit { connector, topic });
+    outbox.begin().await?;
+    Ok(outbox)
+}
+
+async fn start(
+    pipeline: &Pipeline,
+    cluster: &Cluster,
+    origin: Origin,
+    outbox: Outbox,
+    stop: StopSignal,
+    status: watch::Sender<Status>,
+) -> Result<Running, ConnectorError> {
+    let tables = table_descriptions(cluster, &pipeline.topics.schema).await?;
+    let in_transaction = origin
+        .offset
+        .as_ref()
+        .is_some_and(|offset| pipeline.connector.before_open_transaction(offset).is_some());
+    let outbox = Arc::new(Mutex::new(outbox));
+    let store: Arc<dyn OffsetStore> = Arc::new(OutboxStore(Arc::clone(&outbox)));
+    let mut task = pipeline.connector.task(&pipeline.config)?;
+    let start = Start { offset: origin.offset, generation: origin.mark.generation, tables };
+    if let Err(error) = task.start(start, store).await {
+        task.stop().await;
+        return Err(error);
+    }
+    let name = pipeline.name.clone();
+    Ok(Running {
+        task,
+        outbox,
+        flush_interval: pipeline.settings.flush_interval,
+        in_transaction,
+        stop,
+        status,
+        acknowledged: metrics::counter!("highwater_source_records_total", "connector" => name),
+    })
+}
+
+/// All descriptions of the schema topic, the newest of each key.
+async fn table_descriptions(
+    cluster: &Cluster,
+    topic: &str,
+) -> Result<Vec<TableDescription>, ConnectorError> {
+    let mut found = std::collections::BTreeMap::new();
+    let mut unreadable = None;
+    let mut each = |record: ReadRecord| match record.value.as_deref() {
+        None => {}
+        Some(value) => match serde_json::from_slice::<TableDescription>(value) {
+            Ok(table) => drop(found.insert(table.key(), table)),
+            Err(error) => unreadable = Some((record.offset, error)),
+        },
+    };
+    cluster.reader.read_all(topic, 0, &mut each).await.map_err(|error| log_error(&error))?;
+    match unreadable {
+        None => Ok(found.into_values().collect()),
+        Some((offset, error)) => Err(ConnectorError::stop(
+            "SCHEMA_UNREADABLE",
+            ErrorKind::Log,
+            format!("record {offset} of topic {topic} is no table description: {error}"),
+            "write only table descriptions to that topic, or name another topic.prefix",
+        )),
+    }
+}

@@ -1,0 +1,271 @@
+//! Sends records and stores the offsets behind them: the I/O around the ledger.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use highwater_connector::{
+    ConnectorError, ErrorKind, GenerationMark, HW_HEADER, OffsetStore, Position, RecordKind,
+    STATES_HEADER, SourceOffset, SourceRecord,
+};
+use highwater_kafka::{KafkaError, OutgoingRecord, Writer};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::cluster::log_error;
+use crate::ledger::{Ledger, Pending};
+use crate::offsets;
+
+/// How long the log may take to acknowledge what is in flight: above the writer's own time-out,
+/// which says more about the cause.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Bytes of a record beside its key, value and headers: lengths, deltas and the batch around it.
+const RECORD_OVERHEAD: usize = 128;
+
+/// Where and how offset records of a task are written.
+#[derive(Clone, Debug)]
+pub(crate) struct OffsetSlot {
+    pub(crate) topic: String,
+    pub(crate) key: Bytes,
+    pub(crate) mark: GenerationMark,
+}
+
+/// How large a record may be, and which settings say so.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordLimit {
+    /// The connector's own bound, in bytes.
+    pub(crate) connector: usize,
+    /// The trail's `max.message.bytes`, when the broker says it.
+    pub(crate) topic: Option<usize>,
+}
+
+impl RecordLimit {
+    fn admits(&self, size: usize) -> bool {
+        size <= self.connector && self.topic.is_none_or(|topic| size + RECORD_OVERHEAD <= topic)
+    }
+}
+
+/// See the module's text.
+pub(crate) struct Outbox {
+    writer: Box<dyn Writer>,
+    ledger: Ledger,
+    slot: OffsetSlot,
+    limit: RecordLimit,
+    acknowledged: u64,
+    stored: Option<SourceOffset>,
+}
+
+impl Outbox {
+    pub(crate) fn new(
+        writer: Box<dyn Writer>,
+        ledger: Ledger,
+        slot: OffsetSlot,
+        limit: RecordLimit,
+    ) -> Self {
+        Self { writer, ledger, slot, limit, acknowledged: 0, stored: None }
+    }
+
+    /// Opens the writer's transaction, where its contract has one.
+    pub(crate) async fn begin(&mut self) -> Result<(), ConnectorError> {
+        self.writer.begin().await.map_err(|error| self.fail(&error))
+    }
+
+    /// Sends a record. A table description is acknowledged on return, so that nothing behind it
+    /// can be sooner in the log (rule R4).
+    ///
+    /// # Errors
+    /// `RECORD_TOO_LARGE` by name (rule R5); what the log says when it fails.
+    pub(crate) async fn accept(&mut self, record: SourceRecord) -> Result<(), ConnectorError> {
+        let SourceRecord { kind, topic, partition, key, value, hw, states, position, .. } = record;
+        let mut headers = Vec::with_capacity(2);
+        if let Some(hw) = &hw {
+            headers.push((HW_HEADER, Bytes::from(hw.encode())));
+        }
+        if !states.is_empty() {
+            headers.push((STATES_HEADER, Bytes::from(states.encode())));
+        }
+        let outgoing = OutgoingRecord { topic, partition, key, value, headers };
+        let size = size_of(&outgoing);
+        if !self.limit.admits(size) {
+            return Err(too_large(&outgoing, size, &self.limit));
+        }
+        match self.writer.send(outgoing).await {
+            Ok(sequence) => self.ledger.sent(sequence, hw, position),
+            Err(error) => return Err(self.fail(&error)),
+        }
+        if kind == RecordKind::TableDescription { self.settle().await } else { Ok(()) }
+    }
+
+    /// Takes note that the source moved on without a record.
+    pub(crate) fn idle(&mut self, position: Arc<dyn Position>) {
+        self.ledger.idle(position);
+    }
+
+    /// Takes in what the log has acknowledged since; does not wait. Returns how many records.
+    pub(crate) fn collect(&mut self) -> Result<u64, ConnectorError> {
+        let before = self.acknowledged;
+        let acks = self.writer.acknowledged().map_err(|error| self.fail(&error))?;
+        for ack in &acks {
+            self.ledger.acknowledged(ack).map_err(|error| {
+                ConnectorError::again("LOG_OUT_OF_ORDER", ErrorKind::Log, error.to_string())
+            })?;
+            self.acknowledged += 1;
+        }
+        Ok(self.acknowledged - before)
+    }
+
+    /// Waits until everything that was sent is acknowledged.
+    pub(crate) async fn settle(&mut self) -> Result<(), ConnectorError> {
+        match tokio::time::timeout(SETTLE_TIMEOUT, self.settle_unbounded()).await {
+            Ok(settled) => settled,
+            Err(_) => {
+                self.ledger.failed();
+                let what = format!("the log acknowledged nothing for {SETTLE_TIMEOUT:?}");
+                Err(ConnectorError::again("LOG_SILENT", ErrorKind::Log, what))
+            }
+        }
+    }
+
+    async fn settle_unbounded(&mut self) -> Result<(), ConnectorError> {
+        self.collect()?;
+        while self.ledger.in_flight() > 0 {
+            if let Err(error) = self.writer.ready().await {
+                return Err(self.fail(&error));
+            }
+            self.collect()?;
+        }
+        Ok(())
+    }
+
+    /// Stores an offset if one is due, and returns the position that the source may then be told.
+    pub(crate) async fn store_due(
+        &mut self,
+        interval: Duration,
+    ) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
+        if !self.ledger.is_due(Instant::now().into_std(), interval) {
+            return Ok(None);
+        }
+        self.store_waiting().await
+    }
+
+    /// Stores the offset of what is acknowledged, due or not.
+    pub(crate) async fn store_acknowledged(
+        &mut self,
+    ) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
+        if self.ledger.is_waiting() { self.store_waiting().await } else { Ok(None) }
+    }
+
+    async fn store_waiting(&mut self) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
+        match self.ledger.store() {
+            Some(pending) => self.write(pending).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Stores an offset without records; waits for what is in flight first.
+    pub(crate) async fn store_explicit(
+        &mut self,
+        offset: SourceOffset,
+    ) -> Result<(), ConnectorError> {
+        self.settle().await?;
+        match self.ledger.store_explicit(offset) {
+            Some(pending) => self.write(pending).await.map(drop),
+            None => Err(ConnectorError::again(
+                "LOG_WRITE_FAILED",
+                ErrorKind::Log,
+                "an earlier write has an unknown outcome, so no offset can be stored",
+            )),
+        }
+    }
+
+    async fn write(
+        &mut self,
+        pending: Pending,
+    ) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
+        let OffsetSlot { topic, key, mark } = &self.slot;
+        let record = offsets::task_record(topic, key, &pending.offset, &pending.tail, mark);
+        if let Err(error) = self.writer.offsets(vec![record]).await {
+            return Err(self.fail(&error));
+        }
+        self.stored = Some(pending.offset);
+        Ok(self.ledger.stored(Instant::now().into_std()))
+    }
+
+    /// The newest offset that this run stored.
+    pub(crate) const fn stored(&self) -> Option<&SourceOffset> {
+        self.stored.as_ref()
+    }
+
+    fn fail(&mut self, error: &KafkaError) -> ConnectorError {
+        self.ledger.failed();
+        log_error(error)
+    }
+}
+
+fn size_of(record: &OutgoingRecord) -> usize {
+    let bytes = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
+    let headers: usize = record.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    bytes(&record.key) + bytes(&record.value) + headers
+}
+
+/// Rule R5: table, key, size and both settings.
+fn too_large(record: &OutgoingRecord, size: usize, limit: &RecordLimit) -> ConnectorError {
+    let topic_limit = limit.topic.map_or_else(|| "not known".to_owned(), |topic| topic.to_string());
+    let key = record.key.as_deref().map_or("none".into(), String::from_utf8_lossy);
+    let key: String = key.chars().take(200).collect();
+    let topic = &record.topic;
+    let setting = crate::keys::MAX_RECORD;
+    ConnectorError::stop(
+        "RECORD_TOO_LARGE",
+        ErrorKind::Data,
+        format!(
+            "a row of table {} with key {key} makes a record of {size} bytes; the connector's \
+             {setting} is {}, topic {topic}'s max.message.bytes is {topic_limit}",
+            table_of(record),
+            limit.connector
+        ),
+        format!(
+            "raise {setting} of the connector to at least {size} and max.message.bytes of topic \
+             {topic} to at least {}, then restart the connector",
+            size + RECORD_OVERHEAD
+        ),
+    )
+}
+
+/// The table that the envelope names (rule R1).
+fn table_of(record: &OutgoingRecord) -> String {
+    #[derive(serde::Deserialize)]
+    struct Envelope {
+        source: Source,
+    }
+    #[derive(serde::Deserialize)]
+    struct Source {
+        #[serde(default)]
+        schema: Option<String>,
+        table: String,
+    }
+    let envelope = record.value.as_deref().and_then(|value| serde_json::from_slice(value).ok());
+    match envelope {
+        Some(Envelope { source: Source { schema: Some(schema), table } }) => {
+            format!("{schema}.{table}")
+        }
+        Some(Envelope { source: Source { schema: None, table } }) => table,
+        None => "(not named by the record)".to_owned(),
+    }
+}
+
+/// What a source task stores offsets with.
+pub(crate) struct OutboxStore(pub(crate) Arc<Mutex<Outbox>>);
+
+#[async_trait]
+impl OffsetStore for OutboxStore {
+    async fn store(&self, offset: &SourceOffset) -> Result<(), ConnectorError> {
+        self.0.lock().await.store_explicit(offset.clone()).await
+    }
+}
+
+#[cfg(test)]
+#[path = "outbox_tests.rs"]
+mod tests;

@@ -1,0 +1,271 @@
+//! `/connectors` and below it, except offsets.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::configs::{self, TargetState};
+use crate::herder::{Herder, Put};
+use crate::keys;
+use crate::pipeline::Properties;
+use crate::rest::{App, Body};
+use crate::rest_error::Refusal;
+use crate::secrets;
+use crate::status::{State as Standing, Status};
+
+type Answer = Result<Json<Value>, Refusal>;
+
+/// `expand` may be given several times; what is not known of it is ignored.
+pub(crate) async fn list(
+    State(herder): App,
+    Query(query): Query<Vec<(String, String)>>,
+) -> Json<Value> {
+    let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
+    let expand = |what: &str| query.iter().any(|(key, value)| key == "expand" && value == what);
+    let (status, info) = (expand("status"), expand("info"));
+    if !status && !info {
+        return Json(json!(names));
+    }
+    let entry = |name: &String| {
+        let mut entry = Map::new();
+        // A connector that is deleted meanwhile is left out.
+        if status {
+            entry.insert("status".to_owned(), status_json(&herder, name).ok()?);
+        }
+        if info {
+            entry.insert("info".to_owned(), info_json(&herder, name).ok()?);
+        }
+        Some((name.clone(), Value::Object(entry)))
+    };
+    Json(Value::Object(names.iter().filter_map(entry).collect()))
+}
+
+/// Body of `POST /connectors`.
+#[derive(Deserialize)]
+pub(crate) struct Create {
+    #[serde(default)]
+    name: Option<String>,
+    config: Option<Properties>,
+    #[serde(default)]
+    initial_state: Option<String>,
+}
+
+pub(crate) async fn create(
+    State(herder): App,
+    Body(create): Body<Create>,
+) -> Result<Response, Refusal> {
+    let properties = create.config.unwrap_or_default();
+    let named = create.name.or_else(|| properties.get(keys::NAME).cloned());
+    let name = named.unwrap_or_default().trim().to_owned();
+    let target = match create.initial_state.as_deref() {
+        None => TargetState::Started,
+        Some(text) => TargetState::from_initial(text).ok_or_else(|| {
+            Refusal::BadRequest(format!(
+                "initial_state is {text}; it must be RUNNING, PAUSED or STOPPED"
+            ))
+        })?,
+    };
+    herder.create(&name, properties, target).await?;
+    created(&herder, &name)
+}
+
+fn created(herder: &Herder, name: &str) -> Result<Response, Refusal> {
+    let location = [(header::LOCATION, format!("/connectors/{}", segment(name)))];
+    Ok((StatusCode::CREATED, location, Json(info_json(herder, name)?)).into_response())
+}
+
+pub(crate) async fn info(State(herder): App, Path(name): Path<String>) -> Answer {
+    info_json(&herder, &name).map(Json)
+}
+
+pub(crate) async fn config(State(herder): App, Path(name): Path<String>) -> Answer {
+    Ok(Json(json!(shown(&herder, &herder.properties(&name)?))))
+}
+
+pub(crate) async fn put_config(
+    State(herder): App,
+    Path(name): Path<String>,
+    Body(properties): Body<Properties>,
+) -> Result<Response, Refusal> {
+    match herder.put_config(&name, properties).await? {
+        Put::Created => created(&herder, &name),
+        Put::Updated => Ok(Json(info_json(&herder, &name)?).into_response()),
+    }
+}
+
+pub(crate) async fn patch_config(
+    State(herder): App,
+    Path(name): Path<String>,
+    Body(patch): Body<BTreeMap<String, Option<String>>>,
+) -> Answer {
+    herder.patch_config(&name, patch).await?;
+    info_json(&herder, &name).map(Json)
+}
+
+pub(crate) async fn delete(
+    State(herder): App,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    herder.delete(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn status(State(herder): App, Path(name): Path<String>) -> Answer {
+    status_json(&herder, &name).map(Json)
+}
+
+/// Query of `POST …/restart` (KIP-745).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Restart {
+    #[serde(default)]
+    include_tasks: bool,
+    #[serde(default)]
+    only_failed: bool,
+}
+
+/// A connector is nothing beside its task here, so restarting the connector alone tries a
+/// configuration again that could not be run, and leaves a task alone.
+pub(crate) async fn restart(
+    State(herder): App,
+    Path(name): Path<String>,
+    Query(query): Query<Restart>,
+) -> Result<Response, Refusal> {
+    let status = herder
+        .status(&name)
+        .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
+    let affected = |part: Standing| !query.only_failed || part == Standing::Failed;
+    let connector = affected(status.connector);
+    let task = query.include_tasks && status.task.is_some_and(affected);
+    if task || (connector && status.connector == Standing::Failed) {
+        herder.restart(&name).await?;
+    }
+    if !query.include_tasks && !query.only_failed {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let mut plan = status;
+    if connector {
+        plan.connector = Standing::Restarting;
+    }
+    if task {
+        plan.task = Some(Standing::Restarting);
+    }
+    Ok((StatusCode::ACCEPTED, Json(status_of(&herder, &name, &plan))).into_response())
+}
+
+pub(crate) async fn pause(
+    State(herder): App,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    herder.set_target(&name, TargetState::Paused).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+pub(crate) async fn resume(
+    State(herder): App,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    herder.set_target(&name, TargetState::Started).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+pub(crate) async fn stop(
+    State(herder): App,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    herder.set_target(&name, TargetState::Stopped).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn tasks(State(herder): App, Path(name): Path<String>) -> Answer {
+    let properties = herder.properties(&name)?;
+    let config = configs::task_properties(&shown(&herder, &properties));
+    let tasks: Vec<_> = task_ids(&herder, &name)
+        .into_iter()
+        .map(|id| json!({ "id": id, "config": config }))
+        .collect();
+    Ok(Json(json!(tasks)))
+}
+
+pub(crate) async fn task_status(
+    State(herder): App,
+    Path((name, task)): Path<(String, u32)>,
+) -> Answer {
+    let missing = || Refusal::NotFound(format!("No status found for task {name}-{task}"));
+    let status = herder.status(&name).map_err(|_| missing())?;
+    let version = version(&herder, &name);
+    let found = status.task_json(&herder.config.worker_id, version).filter(|_| task == 0);
+    found.map(Json).ok_or_else(missing)
+}
+
+pub(crate) async fn restart_task(
+    State(herder): App,
+    Path((name, task)): Path<(String, u32)>,
+) -> Result<StatusCode, Refusal> {
+    herder
+        .properties(&name)
+        .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
+    if task != 0 || task_ids(&herder, &name).is_empty() {
+        return Err(Refusal::NotFound(format!("Unknown task: {name}-{task}")));
+    }
+    herder.restart(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn info_json(herder: &Herder, name: &str) -> Result<Value, Refusal> {
+    let properties = herder.properties(name)?;
+    Ok(json!({
+        "name": name,
+        "config": shown(herder, &properties),
+        "tasks": task_ids(herder, name),
+        "type": "source",
+    }))
+}
+
+fn status_json(herder: &Herder, name: &str) -> Result<Value, Refusal> {
+    Ok(status_of(herder, name, &herder.status(name)?))
+}
+
+fn status_of(herder: &Herder, name: &str, status: &Status) -> Value {
+    let worker_id = &herder.config.worker_id;
+    let version = version(herder, name);
+    let tasks: Vec<_> = status.task_json(worker_id, version).into_iter().collect();
+    json!({
+        "name": name,
+        "connector": status.connector_json(worker_id, version),
+        "tasks": tasks,
+        "type": "source",
+    })
+}
+
+fn version<'a>(herder: &'a Herder, name: &str) -> Option<&'a str> {
+    let properties = herder.properties(name).ok()?;
+    Some(herder.plugin(&properties)?.version())
+}
+
+fn shown(herder: &Herder, properties: &Properties) -> Properties {
+    secrets::masked(herder.plugin(properties), properties)
+}
+
+fn task_ids(herder: &Herder, name: &str) -> Vec<Value> {
+    let tasks = herder.configs().target(name).tasks();
+    (0..tasks).map(|task| json!({ "connector": name, "task": task })).collect()
+}
+
+/// A name as one segment of a path (RFC 3986, unreserved characters).
+fn segment(name: &str) -> String {
+    let mut encoded = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}

@@ -1,0 +1,96 @@
+//! Passwords in configurations: shown as a mask, kept when the mask comes back (rule A4).
+
+use std::collections::BTreeMap;
+
+use highwater_connector::{KeyType, Problem, SourceConnector};
+
+/// What is shown in place of a password.
+pub(crate) const MASK: &str = "********";
+
+/// Parts of key names that are taken for passwords when the class is not known here.
+const SUSPECT: [&str; 5] = ["password", "secret", "token", "credential", "private.key"];
+
+/// Whether the value of `key` must never be shown.
+fn is_secret(plugin: Option<&dyn SourceConnector>, key: &str) -> bool {
+    match plugin {
+        Some(plugin) => plugin
+            .config()
+            .keys()
+            .iter()
+            .any(|defined| defined.name == key && defined.key_type == KeyType::Password),
+        None => SUSPECT.iter().any(|part| key.to_ascii_lowercase().contains(part)),
+    }
+}
+
+/// The configuration as it may be shown.
+pub(crate) fn masked(
+    plugin: Option<&dyn SourceConnector>,
+    properties: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    properties
+        .iter()
+        .map(|(key, value)| {
+            let shown = if is_secret(plugin, key) && !value.is_empty() { MASK } else { value };
+            (key.clone(), shown.to_owned())
+        })
+        .collect()
+}
+
+/// Puts the stored secrets where the mask came back unchanged.
+///
+/// # Errors
+/// A mask where no secret is stored: nobody's password is eight asterisks by intention.
+pub(crate) fn unmask(
+    plugin: Option<&dyn SourceConnector>,
+    given: &mut BTreeMap<String, String>,
+    stored: Option<&BTreeMap<String, String>>,
+) -> Result<(), Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (key, value) in given.iter_mut() {
+        if value == MASK && is_secret(plugin, key) {
+            match stored.and_then(|stored| stored.get(key)) {
+                Some(secret) => value.clone_from(secret),
+                None => problems.push(Problem {
+                    key: key.clone(),
+                    message: "is masked, but no secret is stored for it; give the secret itself"
+                        .to_owned(),
+                }),
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_mask_sent_back_keeps_the_stored_secret() {
+        let stored = map(&[("database.password", "s3cret"), ("host", "a")]);
+        let mut given = masked(None, &stored);
+        assert_eq!(given["database.password"], MASK);
+        given.insert("host".to_owned(), "b".to_owned());
+        unmask(None, &mut given, Some(&stored)).unwrap();
+        assert_eq!(given, map(&[("database.password", "s3cret"), ("host", "b")]));
+    }
+
+    #[test]
+    fn a_mask_without_a_stored_secret_is_refused() {
+        let mut given = map(&[("database.password", MASK)]);
+        let problems = unmask(None, &mut given, None).unwrap_err();
+        assert_eq!(problems[0].key, "database.password");
+    }
+
+    #[test]
+    fn a_new_secret_replaces_the_stored_one() {
+        let stored = map(&[("api.token", "old")]);
+        let mut given = map(&[("api.token", "new")]);
+        unmask(None, &mut given, Some(&stored)).unwrap();
+        assert_eq!(given["api.token"], "new");
+    }
+}

@@ -1,0 +1,71 @@
+//! Settings of a worker.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use highwater_kafka::{KafkaError, Writer, WriterSettings};
+
+/// Makes the writer of a task; the delivery contract is chosen here.
+pub type WriterFactory =
+    Arc<dyn Fn(&WriterSettings) -> Result<Box<dyn Writer>, KafkaError> + Send + Sync>;
+
+/// What a worker runs with.
+#[derive(Clone)]
+pub struct WorkerConfig {
+    /// Brokers of the log, `host:port`, several separated by commas.
+    pub bootstrap: String,
+    /// Name of this worker in statuses; Kafka Connect uses the address of its REST listener.
+    pub worker_id: String,
+    /// Compacted topic of connector configurations and target states.
+    pub configs_topic: String,
+    /// Compacted topic of source offsets.
+    pub offsets_topic: String,
+    /// Compacted topic of statuses.
+    pub status_topic: String,
+    /// Longest time between an acknowledgement and the offset record that covers it, unless a
+    /// connector says otherwise (rule P7).
+    pub offset_flush_interval: Duration,
+    /// How long a task may take to reach the end of a transaction when it shall stop, unless a
+    /// connector says otherwise.
+    pub drain_timeout: Duration,
+    /// How long a source may take to answer whether an offset may be changed.
+    pub source_timeout: Duration,
+    /// How long the log may be unreachable when the worker starts.
+    pub start_timeout: Duration,
+    /// Largest record that a task sends, in bytes, unless a connector says otherwise.
+    pub max_record_bytes: usize,
+    /// Largest body that the REST API reads, in bytes.
+    pub max_body_bytes: usize,
+    /// See [`WriterFactory`]; at-least-once by default.
+    pub writers: WriterFactory,
+}
+
+impl WorkerConfig {
+    /// The defaults for the log at `bootstrap`.
+    pub fn new(bootstrap: &str, worker_id: &str) -> Self {
+        Self {
+            bootstrap: bootstrap.to_owned(),
+            worker_id: worker_id.to_owned(),
+            configs_topic: "highwater.configs".to_owned(),
+            offsets_topic: "highwater.offsets".to_owned(),
+            status_topic: "highwater.status".to_owned(),
+            offset_flush_interval: Duration::from_secs(1),
+            drain_timeout: Duration::from_secs(5),
+            source_timeout: Duration::from_secs(30),
+            start_timeout: Duration::from_secs(30),
+            max_record_bytes: 10 << 20,
+            max_body_bytes: 1 << 20,
+            writers: Arc::new(highwater_kafka::at_least_once),
+        }
+    }
+}
+
+impl fmt::Debug for WorkerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerConfig")
+            .field("bootstrap", &self.bootstrap)
+            .field("worker_id", &self.worker_id)
+            .finish_non_exhaustive()
+    }
+}

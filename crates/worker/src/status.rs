@@ -1,0 +1,192 @@
+//! What a connector is doing now: its state and, in one sentence, whether it moves (rule U4).
+
+use highwater_connector::{ConnectorError, Generation, SourceOffset};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// Kafka Connect's states.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Unassigned,
+    Running,
+    Paused,
+    Failed,
+    Restarting,
+    /// Of a connector only, never of a task.
+    Stopped,
+}
+
+impl State {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Unassigned => "UNASSIGNED",
+            Self::Running => "RUNNING",
+            Self::Paused => "PAUSED",
+            Self::Failed => "FAILED",
+            Self::Restarting => "RESTARTING",
+            Self::Stopped => "STOPPED",
+        }
+    }
+}
+
+/// A connector and its task, if it has one.
+#[derive(Clone, Debug)]
+pub(crate) struct Status {
+    pub(crate) connector: State,
+    pub(crate) task: Option<State>,
+    /// What stopped it, while it is failed or waits to be tried again.
+    pub(crate) error: Option<ConnectorError>,
+    /// One sentence: whether it moves, and if not why.
+    pub(crate) activity: String,
+    /// When it entered its state.
+    pub(crate) since: Timestamp,
+    /// When the log acknowledged a record last, in this run of the server.
+    pub(crate) last_record: Option<Timestamp>,
+    /// The newest stored offset, in this run of the server.
+    pub(crate) position: Option<SourceOffset>,
+    /// What its records bear.
+    pub(crate) generation: Option<Generation>,
+}
+
+impl Status {
+    /// A connector that nobody runs yet.
+    pub(crate) fn unassigned() -> Self {
+        Self {
+            connector: State::Unassigned,
+            task: None,
+            error: None,
+            activity: "Not started yet".to_owned(),
+            since: Timestamp::now(),
+            last_record: None,
+            position: None,
+            generation: None,
+        }
+    }
+
+    /// Moves to other states, now.
+    pub(crate) fn enter(
+        &mut self,
+        connector: State,
+        task: Option<State>,
+        error: Option<ConnectorError>,
+        activity: impl Into<String>,
+    ) {
+        if (self.connector, self.task) != (connector, task) {
+            self.since = Timestamp::now();
+        }
+        (self.connector, self.task, self.error) = (connector, task, error);
+        self.activity = activity.into();
+    }
+
+    /// Whether it has ended because its operator wants it stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.connector == State::Stopped && self.task.is_none()
+    }
+
+    /// Kafka Connect's `connector` object of a status.
+    pub(crate) fn connector_json(&self, worker_id: &str, version: Option<&str>) -> Value {
+        let mut object = Map::new();
+        self.fill(&mut object, self.connector, worker_id, version);
+        Value::Object(object)
+    }
+
+    /// Kafka Connect's object of the task, if there is one.
+    pub(crate) fn task_json(&self, worker_id: &str, version: Option<&str>) -> Option<Value> {
+        let mut object = Map::new();
+        object.insert("id".to_owned(), json!(0));
+        self.fill(&mut object, self.task?, worker_id, version);
+        Some(Value::Object(object))
+    }
+
+    fn fill(
+        &self,
+        object: &mut Map<String, Value>,
+        state: State,
+        worker_id: &str,
+        version: Option<&str>,
+    ) {
+        object.insert("state".to_owned(), json!(state.name()));
+        object.insert("worker_id".to_owned(), json!(worker_id));
+        if let Some(trace) = self.trace(state) {
+            object.insert("trace".to_owned(), json!(trace));
+        }
+        if let Some(version) = version {
+            object.insert("version".to_owned(), json!(version));
+        }
+        object.insert("highwater".to_owned(), self.ours());
+    }
+
+    /// The error's five parts as text, for the part that has the error.
+    pub(crate) fn trace(&self, state: State) -> Option<String> {
+        let error = self.error.as_ref()?;
+        matches!(state, State::Failed | State::Restarting).then(|| error.to_string())
+    }
+
+    /// What Kafka Connect has no field for.
+    fn ours(&self) -> Value {
+        let mut ours = json!({ "activity": self.activity, "since": self.since.to_string() });
+        let extra = [
+            ("last_record", self.last_record.map(|time| json!(time.to_string()))),
+            ("position", self.position.as_ref().map(|position| json!(position.to_string()))),
+            ("generation", self.generation.map(|generation| json!(generation.to_string()))),
+            ("error", self.error.as_ref().map(error_json)),
+        ];
+        if let Value::Object(object) = &mut ours {
+            object.extend(
+                extra.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))),
+            );
+        }
+        ours
+    }
+}
+
+/// The parts of an error (rule U3).
+pub(crate) fn error_json(error: &ConnectorError) -> Value {
+    json!({
+        "code": error.code,
+        "what": error.what,
+        "kept": error.kept,
+        "do": error.remedy,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use highwater_connector::ErrorKind;
+
+    #[test]
+    fn connects_shape_stays_and_ours_stands_aside() {
+        let mut status = Status::unassigned();
+        status.enter(State::Running, Some(State::Running), None, "Reads");
+        let task = status.task_json("w:1", Some("0.1.0")).unwrap();
+        assert_eq!((&task["id"], &task["state"]), (&json!(0), &json!("RUNNING")));
+        assert_eq!((&task["worker_id"], &task["version"]), (&json!("w:1"), &json!("0.1.0")));
+        assert_eq!(task.get("trace"), None);
+        assert_eq!(task["highwater"]["activity"], "Reads");
+    }
+
+    #[test]
+    fn a_failed_task_shows_the_five_parts_and_its_connector_runs() {
+        let mut status = Status::unassigned();
+        let error = ConnectorError::stop("X_1", ErrorKind::Data, "a row is odd", "mend it");
+        status.enter(State::Running, Some(State::Failed), Some(error), "Failed");
+        assert_eq!(status.connector_json("w", None).get("trace"), None);
+        let task = status.task_json("w", None).unwrap();
+        let trace = task["trace"].as_str().unwrap();
+        for part in ["X_1", "a row is odd", "Kept: ", "Do: mend it"] {
+            assert!(trace.contains(part), "{part} is missing in {trace}");
+        }
+        assert_eq!(task["highwater"]["error"]["code"], "X_1");
+    }
+
+    #[test]
+    fn since_changes_with_the_state_only() {
+        let mut status = Status::unassigned();
+        status.since = Timestamp::UNIX_EPOCH;
+        status.enter(State::Unassigned, None, None, "Still not");
+        assert_eq!(status.since, Timestamp::UNIX_EPOCH);
+        status.enter(State::Stopped, None, None, "Stopped");
+        assert_ne!(status.since, Timestamp::UNIX_EPOCH);
+    }
+}

@@ -1,0 +1,154 @@
+//! The loop of a running task: poll, send, take acknowledgements, store, tell the source.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use highwater_connector::{ConnectorError, Position, SourceItem, SourceTask};
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
+
+use crate::outbox::Outbox;
+use crate::status::Status;
+
+/// How long a failed task may take to store what is acknowledged.
+const LAST_STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// `Some` once the task shall stop: at the end of a transaction, or at this time.
+pub(crate) type StopSignal = watch::Receiver<Option<Instant>>;
+
+/// See the module's text.
+pub(crate) struct Running {
+    pub(crate) task: Box<dyn SourceTask>,
+    pub(crate) outbox: Arc<Mutex<Outbox>>,
+    pub(crate) flush_interval: Duration,
+    /// Whether the last record sent leaves a transaction open.
+    pub(crate) in_transaction: bool,
+    pub(crate) stop: StopSignal,
+    pub(crate) status: watch::Sender<Status>,
+    /// Records acknowledged, for the metrics.
+    pub(crate) acknowledged: metrics::Counter,
+}
+
+impl Running {
+    /// What the source says it is doing.
+    pub(crate) fn activity(&self) -> String {
+        self.task.activity()
+    }
+
+    /// Runs until it shall stop; the source is closed on return, whatever happened.
+    ///
+    /// # Errors
+    /// What the source or the log says. What was acknowledged but not stored is then delivered
+    /// again at the next start.
+    pub(crate) async fn run(mut self) -> Result<(), ConnectorError> {
+        let ended = match self.until_stopped().await {
+            Ok(()) => self.finish().await,
+            Err(error) => {
+                self.keep_what_is_safe(&error).await;
+                Err(error)
+            }
+        };
+        self.task.stop().await;
+        ended
+    }
+
+    /// After an error of the source the log is as good as before: what it acknowledges is stored,
+    /// so that less is delivered again. After an error of the log the ledger gives nothing out.
+    async fn keep_what_is_safe(&mut self, error: &ConnectorError) {
+        let store = async {
+            let mut outbox = self.outbox.lock().await;
+            outbox.settle().await?;
+            outbox.store_acknowledged().await
+        };
+        if !matches!(tokio::time::timeout(LAST_STORE_TIMEOUT, store).await, Ok(Ok(_))) {
+            tracing::warn!(code = error.code, "a failed task could not store its last offset");
+        }
+    }
+
+    async fn until_stopped(&mut self) -> Result<(), ConnectorError> {
+        while !self.must_stop() {
+            let items = self.task.poll().await?;
+            self.send(items).await?;
+            self.turn().await?;
+        }
+        Ok(())
+    }
+
+    /// A stop waits for the end of a transaction, within its bound.
+    fn must_stop(&self) -> bool {
+        self.stop
+            .borrow()
+            .is_some_and(|deadline| !self.in_transaction || Instant::now() >= deadline)
+    }
+
+    /// Sends what a poll yielded. What is left over when the task must stop is read again at the
+    /// next start, since no offset covers it.
+    async fn send(&mut self, items: Vec<SourceItem>) -> Result<(), ConnectorError> {
+        let outbox = Arc::clone(&self.outbox);
+        let mut outbox = outbox.lock().await;
+        for item in items {
+            if self.must_stop() {
+                return Ok(());
+            }
+            match item {
+                SourceItem::Idle(position) => outbox.idle(position),
+                SourceItem::Record(record) => {
+                    self.in_transaction = !record.boundary;
+                    outbox.accept(record).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn turn(&mut self) -> Result<(), ConnectorError> {
+        let (acknowledged, position) = {
+            let mut outbox = self.outbox.lock().await;
+            let acknowledged = outbox.collect()?;
+            (acknowledged, outbox.store_due(self.flush_interval).await?)
+        };
+        self.tell(position).await?;
+        self.report(acknowledged).await;
+        Ok(())
+    }
+
+    /// Waits for what is in flight and stores it, so that a drained stop delivers nothing twice.
+    async fn finish(&mut self) -> Result<(), ConnectorError> {
+        let position = {
+            let mut outbox = self.outbox.lock().await;
+            outbox.settle().await?;
+            outbox.store_acknowledged().await?
+        };
+        self.tell(position).await?;
+        self.report(0).await;
+        Ok(())
+    }
+
+    async fn tell(&mut self, position: Option<Arc<dyn Position>>) -> Result<(), ConnectorError> {
+        match position {
+            Some(position) => self.task.committed(position.as_ref()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn report(&mut self, acknowledged: u64) {
+        self.acknowledged.increment(acknowledged);
+        let activity = self.task.activity();
+        let stored = self.outbox.lock().await.stored().cloned();
+        self.status.send_if_modified(|status| {
+            if acknowledged > 0 {
+                status.last_record = Some(jiff::Timestamp::now());
+            }
+            let changed = status.activity != activity || status.position != stored;
+            status.activity = activity;
+            if stored.is_some() {
+                status.position = stored;
+            }
+            changed || acknowledged > 0
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "task_tests.rs"]
+mod tests;

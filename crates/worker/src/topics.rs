@@ -1,0 +1,164 @@
+//! Makes the topics that a worker needs, and refuses existing ones that would break a promise
+//! (rules L1 and R2).
+
+use std::collections::BTreeMap;
+
+use highwater_connector::{ConnectorError, ErrorKind};
+use highwater_kafka::{Admin, KafkaError, NewTopic};
+
+use crate::cluster::{REQUEST_OVERHEAD, log_error};
+use crate::pipeline::Pipeline;
+
+/// Topic configuration of the embedded log that says when a write is safe (rule L1).
+const FLUSH: &str = "highwater.flush";
+const DURABLE: &str = "durable";
+
+/// Kafka's code for a topic configuration that the broker does not take.
+const INVALID_CONFIG: i16 = 40;
+
+/// Makes a compacted topic of one partition for the worker's own state, unless it exists.
+pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<(), KafkaError> {
+    create(admin, name, &[("cleanup.policy", "compact")]).await
+}
+
+/// Makes the topics of a connector, or checks them when they exist.
+///
+/// # Errors
+/// `TOPIC_UNFIT` by name when an existing topic would break a promise; what the log says when it
+/// cannot be asked.
+pub(crate) async fn ensure_connector(
+    admin: &Admin,
+    pipeline: &Pipeline,
+) -> Result<(), ConnectorError> {
+    let trail = pipeline.topics.trail.as_str();
+    let schema = pipeline.topics.schema.as_str();
+    let max_bytes = pipeline.settings.max_record_bytes.saturating_add(REQUEST_OVERHEAD).to_string();
+    let configs = [
+        ("cleanup.policy", "delete"),
+        // Age counts from the append: a snapshot of ten-year-old rows must survive (rule L5).
+        ("message.timestamp.type", "LogAppendTime"),
+        ("retention.ms", &pipeline.settings.retention_ms),
+        ("retention.bytes", &pipeline.settings.retention_bytes),
+        ("max.message.bytes", &max_bytes),
+    ];
+    create(admin, trail, &configs).await.map_err(|error| log_error(&error))?;
+    create(admin, schema, &[("cleanup.policy", "compact")])
+        .await
+        .map_err(|error| log_error(&error))?;
+    check(admin, trail, Use::Trail).await?;
+    check(admin, schema, Use::Schema).await
+}
+
+/// The largest record that a topic takes, in bytes, when the broker says it.
+pub(crate) async fn max_message_bytes(
+    admin: &Admin,
+    topic: &str,
+) -> Result<Option<usize>, KafkaError> {
+    let config = admin.topic_config(topic).await?;
+    Ok(config.get("max.message.bytes").and_then(|text| text.parse().ok()))
+}
+
+/// Apache Kafka does not know [`FLUSH`] and refuses it, so it is tried with and then without.
+async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<(), KafkaError> {
+    let mut topic = NewTopic {
+        name: name.to_owned(),
+        partitions: 1,
+        configs: configs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+    };
+    topic.configs.insert(FLUSH.to_owned(), DURABLE.to_owned());
+    match admin.create_topic(&topic).await {
+        Err(error) if error.code() == Some(INVALID_CONFIG) => {
+            topic.configs.remove(FLUSH);
+            admin.create_topic(&topic).await.map(drop)
+        }
+        other => other.map(drop),
+    }
+}
+
+/// What a topic is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Use {
+    Trail,
+    Schema,
+}
+
+async fn check(admin: &Admin, name: &str, purpose: Use) -> Result<(), ConnectorError> {
+    let described = admin.describe_topic(name).await.map_err(|error| log_error(&error))?;
+    let config = admin.topic_config(name).await.map_err(|error| log_error(&error))?;
+    let partitions = described.map_or(0, |topic| topic.partitions);
+    match unfit(purpose, partitions, &config) {
+        None => Ok(()),
+        Some((what, remedy)) => Err(ConnectorError::stop(
+            "TOPIC_UNFIT",
+            ErrorKind::Log,
+            format!("topic {name} {what}"),
+            remedy,
+        )),
+    }
+}
+
+/// Why a topic cannot be used as it is, and what to do.
+fn unfit(
+    purpose: Use,
+    partitions: i32,
+    config: &BTreeMap<String, String>,
+) -> Option<(String, &'static str)> {
+    let value = |key| config.get(key).map(String::as_str);
+    // Apache Kafka has no such key: its replicas make an acknowledged write safe.
+    if let Some(flush) = value(FLUSH).filter(|flush| *flush != DURABLE) {
+        let what = format!("has {FLUSH}={flush}: an acknowledged record could be taken back");
+        return Some((what, "set highwater.flush=durable on the topic, or name another one"));
+    }
+    if purpose == Use::Trail && partitions != 1 {
+        let what = format!("has {partitions} partitions; a trail is one, to keep one order");
+        return Some((what, "name a topic that does not exist yet, and it is made"));
+    }
+    let policy = value("cleanup.policy").unwrap_or_default();
+    if purpose == Use::Trail && policy.contains("compact") {
+        let what = format!("has cleanup.policy={policy}; compaction would tear holes into a trail");
+        return Some((what, "set cleanup.policy=delete on the topic, or name another one"));
+    }
+    if purpose == Use::Schema && policy != "compact" {
+        let what = format!("has cleanup.policy={policy}; retention would take descriptions in use");
+        return Some((what, "set cleanup.policy=compact on the topic"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_topic_of_ours_is_fit() {
+        let trail = config(&[(FLUSH, DURABLE), ("cleanup.policy", "delete")]);
+        assert_eq!(unfit(Use::Trail, 1, &trail), None);
+        let schema = config(&[(FLUSH, DURABLE), ("cleanup.policy", "compact")]);
+        assert_eq!(unfit(Use::Schema, 1, &schema), None);
+    }
+
+    #[test]
+    fn apache_kafka_without_the_key_is_fit() {
+        assert_eq!(unfit(Use::Trail, 1, &config(&[("cleanup.policy", "delete")])), None);
+    }
+
+    #[test]
+    fn less_than_durable_is_refused() {
+        for (purpose, policy) in [(Use::Trail, "delete"), (Use::Schema, "compact")] {
+            let config = config(&[(FLUSH, "interval"), ("cleanup.policy", policy)]);
+            assert!(unfit(purpose, 1, &config).unwrap().0.contains("highwater.flush=interval"));
+        }
+    }
+
+    #[test]
+    fn a_trail_is_one_partition_and_never_compacted() {
+        let fit = config(&[("cleanup.policy", "delete")]);
+        assert!(unfit(Use::Trail, 2, &fit).unwrap().0.contains("2 partitions"));
+        let compacted = config(&[("cleanup.policy", "delete,compact")]);
+        assert!(unfit(Use::Trail, 1, &compacted).unwrap().0.contains("compact"));
+    }
+}

@@ -1,0 +1,60 @@
+//! The handle that a program holds.
+
+use std::sync::Arc;
+
+use axum::Router;
+use highwater_connector::SourceConnector;
+use highwater_kafka::KafkaError;
+
+use crate::WorkerConfig;
+use crate::herder::Herder;
+use crate::plugins::Plugins;
+use crate::rest;
+
+/// Why a worker could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The log refused or could not be reached within the start time-out.
+    #[error("the worker cannot use the log at {bootstrap}: {source}")]
+    Log {
+        /// Address list that was tried.
+        bootstrap: String,
+        /// What the log said last.
+        source: KafkaError,
+    },
+}
+
+/// A running worker. Cheap to clone; clones are the same worker.
+#[derive(Clone)]
+pub struct Worker {
+    herder: Arc<Herder>,
+}
+
+impl Worker {
+    /// Restores everything from the log and starts the connectors that shall run.
+    ///
+    /// # Errors
+    /// When the log cannot be used within [`WorkerConfig::start_timeout`].
+    pub async fn start(
+        config: WorkerConfig,
+        connectors: Vec<Arc<dyn SourceConnector>>,
+    ) -> Result<Self, WorkerError> {
+        let bootstrap = config.bootstrap.clone();
+        let herder = Herder::start(config, Plugins::new(connectors))
+            .await
+            .map_err(|source| WorkerError::Log { bootstrap, source })?;
+        Ok(Self { herder: Arc::new(herder) })
+    }
+
+    /// Kafka Connect's REST API. It answers unknown paths too, so a router that is merged with it
+    /// must have no fallback of its own.
+    pub fn router(&self) -> Router {
+        rest::router(Arc::clone(&self.herder))
+    }
+
+    /// Drains all tasks to the end of a transaction, each within its bound, and ends them. What
+    /// operators want stays as it is: the next start goes on.
+    pub async fn shutdown(&self) {
+        self.herder.shutdown().await;
+    }
+}
