@@ -1,0 +1,104 @@
+//! IncrementalAlterConfigs: changes single settings of topics (KIP-339).
+
+use std::sync::Arc;
+
+use highwater_log::{Overrides, TopicConfig};
+use highwater_protocol::{
+    AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, ErrorCode,
+    IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
+};
+
+use crate::blocking::blocking;
+use crate::describe_configs::{TOPIC, unknown_topic};
+use crate::fault::Fault;
+use crate::node::Node;
+
+pub(crate) async fn answer(
+    node: &Arc<Node>,
+    request: IncrementalAlterConfigsRequest,
+) -> IncrementalAlterConfigsResponse {
+    let node = Arc::clone(node);
+    let responses = blocking(move || {
+        let only_check = request.validate_only;
+        request.resources.into_iter().map(|one| altered(&node, one, only_check)).collect()
+    });
+    IncrementalAlterConfigsResponse { responses: responses.await, ..Default::default() }
+}
+
+fn altered(
+    node: &Node,
+    asked: AlterConfigsResource,
+    only_check: bool,
+) -> AlterConfigsResourceResponse {
+    let fault = alter(node, &asked, only_check).err();
+    AlterConfigsResourceResponse {
+        error_code: fault.as_ref().map_or(ErrorCode::NONE, |fault| fault.code),
+        error_message: fault.map(|fault| fault.text),
+        resource_type: asked.resource_type,
+        resource_name: asked.resource_name,
+    }
+}
+
+fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<(), Fault> {
+    if asked.resource_type != TOPIC {
+        let text = "only the settings of topics can be changed while the broker runs";
+        return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
+    }
+    let name = &asked.resource_name;
+    let topic = node.log.topic(name).ok_or_else(|| unknown_topic(name))?;
+    let mut overrides = topic.config.overrides().clone();
+    for change in &asked.configs {
+        apply(change, &mut overrides, &topic.config)?;
+    }
+    TopicConfig::parse(overrides.clone())?;
+    if !only_check {
+        node.log.set_config(name, overrides)?;
+    }
+    Ok(())
+}
+
+/// Does one change to `overrides`; `current` has the value in force of a list that is not set.
+fn apply(
+    change: &AlterableConfig,
+    overrides: &mut Overrides,
+    current: &TopicConfig,
+) -> Result<(), Fault> {
+    let name = &change.name;
+    let value = || {
+        let missing = || invalid(format!("setting {name} has no value"));
+        change.value.clone().ok_or_else(missing)
+    };
+    match change.config_operation {
+        0 => {
+            overrides.insert(name.clone(), value()?);
+        }
+        1 => {
+            overrides.remove(name);
+        }
+        operation @ (2 | 3) => {
+            let changed = value()?;
+            let mut list = list(name, overrides, current)?;
+            list.retain(|item| changed.split(',').all(|other| other.trim() != item));
+            if operation == 2 {
+                list.extend(changed.split(',').map(|item| item.trim().to_owned()));
+            }
+            overrides.insert(name.clone(), list.join(","));
+        }
+        other => return Err(invalid(format!("{other} is no operation on a setting"))),
+    }
+    Ok(())
+}
+
+/// The items of a setting that is a list.
+fn list(name: &str, overrides: &Overrides, current: &TopicConfig) -> Result<Vec<String>, Fault> {
+    if name != "cleanup.policy" {
+        return Err(invalid(format!("setting {name} is no list")));
+    }
+    let in_force = || current.entries().into_iter().find(|entry| entry.name == name);
+    let text = overrides.get(name).cloned().or_else(|| in_force().map(|entry| entry.value));
+    Ok(text.unwrap_or_default().split(',').map(|item| item.trim().to_owned()).collect())
+}
+
+fn invalid(text: String) -> Fault {
+    Fault::new(ErrorCode::INVALID_CONFIG, text)
+}

@@ -1,0 +1,32 @@
+//! The broker's settings by Kafka's names, for those who ask.
+
+use std::time::Duration;
+
+use crate::config::AutoCreate;
+use crate::config_source::{BROKER, DEFAULT};
+use crate::node::Node;
+
+/// Name, value and source of every setting.
+pub(crate) fn all(node: &Node) -> Vec<(&'static str, String, i8)> {
+    let config = &node.config;
+    let limits = &config.limits;
+    let auto_create = config.auto_create == AutoCreate::WhenAsked;
+    let advertised = format!("PLAINTEXT://{}:{}", node.advertised.host, node.advertised.port);
+    vec![
+        ("node.id", config.node_id.to_string(), BROKER),
+        ("listeners", format!("PLAINTEXT://{}", config.listen), BROKER),
+        ("advertised.listeners", advertised, BROKER),
+        ("auto.create.topics.enable", auto_create.to_string(), BROKER),
+        ("num.partitions", config.default_partitions.to_string(), BROKER),
+        ("default.replication.factor", "1".to_owned(), DEFAULT),
+        ("delete.topic.enable", "true".to_owned(), DEFAULT),
+        ("max.connections", limits.connections.to_string(), DEFAULT),
+        ("connections.max.idle.ms", millis(limits.idle), DEFAULT),
+        ("socket.request.max.bytes", limits.produce_bytes.to_string(), DEFAULT),
+        ("fetch.max.bytes", limits.fetch_bytes.to_string(), DEFAULT),
+    ]
+}
+
+fn millis(duration: Duration) -> String {
+    duration.as_millis().to_string()
+}

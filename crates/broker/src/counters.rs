@@ -1,0 +1,53 @@
+//! What the broker counts, through the `metrics` facade.
+
+use std::time::Instant;
+
+use metrics::{counter, gauge, histogram};
+
+/// A connection that is counted as open until dropped.
+pub(crate) struct OpenConnection(());
+
+impl OpenConnection {
+    pub(crate) fn count() -> Self {
+        counter!("highwater_kafka_connections_total").increment(1);
+        gauge!("highwater_kafka_connections").increment(1.0);
+        Self(())
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        gauge!("highwater_kafka_connections").decrement(1.0);
+    }
+}
+
+/// A connection was turned away because as many are open as may be.
+pub(crate) fn turned_away() {
+    counter!("highwater_kafka_connections_refused_total").increment(1);
+}
+
+/// A connection was closed because of what its peer sent or did not do.
+pub(crate) fn closed_for_cause() {
+    counter!("highwater_kafka_connections_closed_total").increment(1);
+}
+
+/// A request came, its length field left out.
+pub(crate) fn received(bytes: usize) {
+    counter!("highwater_kafka_received_bytes_total").increment(bytes as u64);
+}
+
+/// A response goes out, its length field included.
+pub(crate) fn sent(bytes: usize) {
+    counter!("highwater_kafka_sent_bytes_total").increment(bytes as u64);
+}
+
+/// A request of an API was answered; `began` is when it was read.
+pub(crate) fn answered(api: &'static str, began: Instant) {
+    counter!("highwater_kafka_requests_total", "api" => api).increment(1);
+    histogram!("highwater_kafka_request_seconds", "api" => api).record(began.elapsed());
+}
+
+/// An answer of an API holds an error.
+pub(crate) fn failed(api: &'static str, error: &'static str) {
+    counter!("highwater_kafka_errors_total", "api" => api, "error" => error).increment(1);
+}

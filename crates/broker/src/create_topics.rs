@@ -1,0 +1,79 @@
+//! CreateTopics.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use highwater_log::TopicConfig;
+use highwater_protocol::{
+    CreatableTopic, CreatableTopicConfigs, CreatableTopicResult, CreateTopicsRequest,
+    CreateTopicsResponse, ErrorCode,
+};
+use uuid::Uuid;
+
+use crate::blocking::blocking;
+use crate::config_source;
+use crate::creation;
+use crate::fault::Fault;
+use crate::node::Node;
+
+pub(crate) async fn answer(node: &Arc<Node>, request: CreateTopicsRequest) -> CreateTopicsResponse {
+    let node = Arc::clone(node);
+    let topics = blocking(move || {
+        let mut named = HashMap::new();
+        for topic in &request.topics {
+            *named.entry(topic.name.clone()).or_insert(0) += 1;
+        }
+        let twice = |topic: &CreatableTopic| named.get(&topic.name).is_some_and(|n| *n > 1);
+        let create = |topic| create(&node, topic, request.validate_only, twice(topic));
+        request.topics.iter().map(create).collect()
+    });
+    CreateTopicsResponse { topics: topics.await, ..Default::default() }
+}
+
+fn create(
+    node: &Node,
+    asked: &CreatableTopic,
+    validate_only: bool,
+    twice: bool,
+) -> CreatableTopicResult {
+    let made = if twice {
+        Err(Fault::new(ErrorCode::INVALID_REQUEST, "the request names this topic twice"))
+    } else {
+        made(node, asked, validate_only)
+    };
+    made.unwrap_or_else(|fault| CreatableTopicResult {
+        name: asked.name.clone(),
+        error_code: fault.code,
+        error_message: Some(fault.text),
+        ..Default::default()
+    })
+}
+
+fn made(
+    node: &Node,
+    asked: &CreatableTopic,
+    validate_only: bool,
+) -> Result<CreatableTopicResult, Fault> {
+    let plan = creation::plan(node, asked)?;
+    let (partitions, configs) = (plan.partitions, configs(&plan.config));
+    let topic_id = if validate_only { Uuid::nil() } else { plan.carry_out(node)?.id };
+    Ok(CreatableTopicResult {
+        name: asked.name.clone(),
+        topic_id,
+        num_partitions: partitions,
+        replication_factor: 1,
+        configs: Some(configs),
+        ..Default::default()
+    })
+}
+
+fn configs(config: &TopicConfig) -> Vec<CreatableTopicConfigs> {
+    let entry = |entry: highwater_log::ConfigEntry| CreatableTopicConfigs {
+        name: entry.name.to_owned(),
+        config_source: config_source::of_topic(&entry),
+        value: Some(entry.value),
+        read_only: false,
+        is_sensitive: false,
+    };
+    config.entries().into_iter().map(entry).collect()
+}

@@ -1,0 +1,104 @@
+//! Making topics: what the broker adds to what was asked, and what it refuses.
+
+use highwater_log::{LogError, Overrides, TopicConfig, TopicInfo};
+use highwater_protocol::{CreatableTopic, ErrorCode};
+
+use crate::fault::Fault;
+use crate::node::Node;
+
+/// A topic that may be made.
+pub(crate) struct Plan {
+    name: String,
+    pub(crate) partitions: i32,
+    pub(crate) config: TopicConfig,
+}
+
+impl Plan {
+    /// Makes the topic. Blocks on the disk.
+    pub(crate) fn carry_out(self, node: &Node) -> Result<TopicInfo, Fault> {
+        Ok(node.log.create_topic(&self.name, self.partitions, self.config)?)
+    }
+}
+
+/// Makes a topic by the broker's defaults. Blocks on the disk.
+pub(crate) fn auto_create(node: &Node, name: &str) -> Result<TopicInfo, Fault> {
+    let asked = CreatableTopic {
+        name: name.to_owned(),
+        num_partitions: -1,
+        replication_factor: -1,
+        ..Default::default()
+    };
+    plan(node, &asked)?.carry_out(node)
+}
+
+/// What making a topic as asked would come to.
+pub(crate) fn plan(node: &Node, asked: &CreatableTopic) -> Result<Plan, Fault> {
+    check_name(&asked.name)?;
+    if node.log.topic(&asked.name).is_some() {
+        return Err(LogError::TopicExists { name: asked.name.clone() }.into());
+    }
+    let partitions = partitions(node, asked)?;
+    let config = config(node, asked)?;
+    Ok(Plan { name: asked.name.clone(), partitions, config })
+}
+
+/// Kafka's rule for names; the log has it too, but answers only when it makes the topic.
+fn check_name(name: &str) -> Result<(), Fault> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let fits = (1..=249).contains(&name.len()) && name.bytes().all(legal);
+    if fits && name != "." && name != ".." {
+        return Ok(());
+    }
+    Err(LogError::InvalidTopic { name: name.to_owned() }.into())
+}
+
+fn partitions(node: &Node, asked: &CreatableTopic) -> Result<i32, Fault> {
+    if !asked.assignments.is_empty() {
+        return assigned(node, asked);
+    }
+    if !matches!(asked.replication_factor, 1 | -1) {
+        let text = format!("there is one broker, not {}", asked.replication_factor);
+        return Err(Fault::new(ErrorCode::INVALID_REPLICATION_FACTOR, text));
+    }
+    let most = node.config.limits.partitions_per_topic;
+    match asked.num_partitions {
+        -1 => Ok(node.config.default_partitions),
+        count if (1..=most).contains(&count) => Ok(count),
+        asked => Err(LogError::InvalidPartitions { asked, most }.into()),
+    }
+}
+
+/// An assignment by hand has to name this broker for the partitions from 0 on, each once.
+fn assigned(node: &Node, asked: &CreatableTopic) -> Result<i32, Fault> {
+    let refused = |text: &str| Err(Fault::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, text));
+    if asked.num_partitions != -1 || asked.replication_factor != -1 {
+        let text = "assignments stand in place of partition count and replication factor";
+        return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
+    }
+    if asked.assignments.iter().any(|replica| replica.broker_ids != [node.config.node_id]) {
+        return refused("every partition has the one broker as its one replica");
+    }
+    let mut indexes: Vec<_> = asked.assignments.iter().map(|one| one.partition_index).collect();
+    indexes.sort_unstable();
+    if !indexes.iter().copied().eq(0..) {
+        return refused("partitions are numbered from 0 without gaps");
+    }
+    let count = i32::try_from(indexes.len()).unwrap_or(i32::MAX);
+    let most = node.config.limits.partitions_per_topic;
+    if count > most {
+        return Err(LogError::InvalidPartitions { asked: count, most }.into());
+    }
+    Ok(count)
+}
+
+fn config(node: &Node, asked: &CreatableTopic) -> Result<TopicConfig, Fault> {
+    let mut overrides: Overrides = node.config.topic_defaults.clone();
+    for entry in &asked.configs {
+        let value = entry.value.clone().ok_or_else(|| {
+            let text = format!("setting {} has no value", entry.name);
+            Fault::new(ErrorCode::INVALID_CONFIG, text)
+        })?;
+        overrides.insert(entry.name.clone(), value);
+    }
+    Ok(TopicConfig::parse(overrides)?)
+}

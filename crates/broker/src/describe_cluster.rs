@@ -1,0 +1,35 @@
+//! DescribeCluster: the one broker.
+
+use highwater_protocol::{
+    DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse, ErrorCode,
+};
+
+use crate::node::Node;
+use crate::operations;
+
+/// The kind of endpoint that we are.
+const BROKERS: i8 = 1;
+
+pub(crate) fn answer(node: &Node, request: DescribeClusterRequest) -> DescribeClusterResponse {
+    if request.endpoint_type != BROKERS {
+        return DescribeClusterResponse {
+            error_code: ErrorCode::MISMATCHED_ENDPOINT_TYPE,
+            error_message: Some("this is a broker, not a controller".to_owned()),
+            ..Default::default()
+        };
+    }
+    DescribeClusterResponse {
+        cluster_id: node.log.cluster_id().to_owned(),
+        controller_id: node.config.node_id,
+        brokers: vec![DescribeClusterBroker {
+            broker_id: node.config.node_id,
+            host: node.advertised.host.clone(),
+            port: node.advertised.port.into(),
+            rack: None,
+        }],
+        cluster_authorized_operations: operations::on_cluster(
+            request.include_cluster_authorized_operations,
+        ),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,131 @@
+//! DescribeConfigs: the settings of topics and of the broker.
+
+use std::sync::Arc;
+
+use highwater_log::ConfigEntry;
+use highwater_protocol::{
+    DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResourceResult,
+    DescribeConfigsResponse, DescribeConfigsResult, DescribeConfigsSynonym, ErrorCode,
+};
+
+use crate::broker_settings;
+use crate::config_source;
+use crate::fault::Fault;
+use crate::node::Node;
+
+/// Kafka's number for a topic.
+pub(crate) const TOPIC: i8 = 2;
+/// Kafka's number for a broker.
+pub(crate) const BROKER: i8 = 4;
+
+/// Kafka's numbers for the types of settings.
+const STRING: i8 = 2;
+const INT: i8 = 3;
+const LONG: i8 = 5;
+const LIST: i8 = 7;
+
+pub(crate) fn answer(node: &Arc<Node>, request: DescribeConfigsRequest) -> DescribeConfigsResponse {
+    let synonyms = request.include_synonyms;
+    let results = request.resources.into_iter().map(|asked| described(node, asked, synonyms));
+    DescribeConfigsResponse { results: results.collect(), ..Default::default() }
+}
+
+fn described(node: &Node, asked: DescribeConfigsResource, synonyms: bool) -> DescribeConfigsResult {
+    let (error_code, error_message, mut configs) = match settings(node, &asked) {
+        Ok(settings) => (ErrorCode::NONE, None, settings),
+        Err(fault) => (fault.code, Some(fault.text), Vec::new()),
+    };
+    if let Some(keys) = &asked.configuration_keys {
+        configs.retain(|setting| keys.contains(&setting.name));
+    }
+    if !synonyms {
+        configs.iter_mut().for_each(|setting| setting.synonyms.clear());
+    }
+    DescribeConfigsResult {
+        error_code,
+        error_message,
+        resource_type: asked.resource_type,
+        resource_name: asked.resource_name,
+        configs,
+    }
+}
+
+fn settings(
+    node: &Node,
+    asked: &DescribeConfigsResource,
+) -> Result<Vec<DescribeConfigsResourceResult>, Fault> {
+    match asked.resource_type {
+        TOPIC => {
+            let name = &asked.resource_name;
+            let topic = node.log.topic(name).ok_or_else(|| unknown_topic(name))?;
+            Ok(topic.config.entries().into_iter().map(of_topic).collect())
+        }
+        BROKER => {
+            check_broker(node, &asked.resource_name)?;
+            Ok(broker_settings::all(node).into_iter().map(of_broker).collect())
+        }
+        other => {
+            let text = format!("resources of type {other} have no settings here");
+            Err(Fault::new(ErrorCode::INVALID_REQUEST, text))
+        }
+    }
+}
+
+pub(crate) fn unknown_topic(name: &str) -> Fault {
+    Fault::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no topic {name}"))
+}
+
+/// An empty name means the defaults of all brokers, which are those of the one.
+fn check_broker(node: &Node, name: &str) -> Result<(), Fault> {
+    if name.is_empty() || name == node.config.node_id.to_string() {
+        return Ok(());
+    }
+    let text = format!("there is no broker {name}, only broker {}", node.config.node_id);
+    Err(Fault::new(ErrorCode::INVALID_REQUEST, text))
+}
+
+fn of_topic(entry: ConfigEntry) -> DescribeConfigsResourceResult {
+    let synonym = |value: &str, source| DescribeConfigsSynonym {
+        name: entry.name.to_owned(),
+        value: Some(value.to_owned()),
+        source,
+    };
+    let set = entry.overridden.then(|| synonym(&entry.value, config_source::TOPIC));
+    let default = synonym(entry.default, config_source::DEFAULT);
+    DescribeConfigsResourceResult {
+        name: entry.name.to_owned(),
+        read_only: false,
+        config_source: config_source::of_topic(&entry),
+        is_sensitive: false,
+        synonyms: set.into_iter().chain([default]).collect(),
+        config_type: type_of(entry.name),
+        documentation: None,
+        value: Some(entry.value),
+    }
+}
+
+fn of_broker((name, value, source): (&str, String, i8)) -> DescribeConfigsResourceResult {
+    DescribeConfigsResourceResult {
+        name: name.to_owned(),
+        read_only: true,
+        config_source: source,
+        synonyms: vec![DescribeConfigsSynonym {
+            name: name.to_owned(),
+            value: Some(value.clone()),
+            source,
+        }],
+        config_type: STRING,
+        value: Some(value),
+        ..Default::default()
+    }
+}
+
+/// The type that Kafka gives a topic's setting.
+fn type_of(name: &str) -> i8 {
+    match name {
+        "cleanup.policy" => LIST,
+        "retention.ms" | "retention.bytes" | "segment.ms" => LONG,
+        "segment.bytes" | "max.message.bytes" | "index.interval.bytes" => INT,
+        _ => STRING,
+    }
+}

@@ -1,0 +1,147 @@
+//! Frames: a length of four bytes, then a request.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::timeout;
+
+use crate::budget::{Budget, Share};
+
+/// Length of the field that holds a frame's length.
+const LENGTH: usize = 4;
+/// API key, API version and correlation id: what every request has.
+const SHORTEST: usize = 8;
+/// How much is read at once; a buffer grows by no more than it holds or this.
+const CHUNK: usize = 16 << 10;
+
+/// A request as it came, with its part of the memory that all connections share.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) bytes: Bytes,
+    /// Held until the request was begun.
+    pub(crate) share: Share,
+}
+
+/// Why no further frame can be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FrameError {
+    #[error("a frame says that it is {0} bytes long")]
+    Length(i32),
+    #[error(
+        "a request of API {key} version {version} says that it is {length} bytes long, {limit} are allowed"
+    )]
+    TooLong { key: i16, version: i16, length: usize, limit: usize },
+    #[error("no byte came for {0:?} in the middle of a request")]
+    Stalled(Duration),
+    #[error("no request came for {0:?}")]
+    Idle(Duration),
+    #[error("no memory became free for {0:?}")]
+    NoMemory(Duration),
+    #[error("the peer ended in the middle of a request")]
+    Cut,
+    #[error("reading failed: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// How long frames may be and how long they may take.
+pub(crate) struct FramePolicy {
+    /// Bytes that a frame with this API key and version may have.
+    pub(crate) limit: Box<dyn Fn(i16, i16) -> usize + Send + Sync>,
+    pub(crate) idle: Duration,
+    pub(crate) stall: Duration,
+}
+
+/// Reads frames. Its buffer grows with the bytes that came, not with the length that was promised.
+pub(crate) struct FrameReader<R> {
+    source: R,
+    buffer: BytesMut,
+    budget: Budget,
+}
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) fn new(source: R, budget: Budget) -> Self {
+        Self { source, buffer: BytesMut::new(), budget }
+    }
+
+    /// The next frame, or nothing when the peer has ended between two frames.
+    pub(crate) async fn next(&mut self, policy: &FramePolicy) -> Result<Option<Frame>, FrameError> {
+        if !self.begin(policy).await? {
+            return Ok(None);
+        }
+        let mut share = Share::default();
+        self.fill(LENGTH, &mut share, policy.stall).await?;
+        let length = promised_length(&self.buffer)?;
+        self.fill(LENGTH + SHORTEST, &mut share, policy.stall).await?;
+        check_length(length, &self.buffer, policy)?;
+        self.fill(LENGTH + length, &mut share, policy.stall).await?;
+        let mut bytes = self.buffer.split_to(LENGTH + length).freeze();
+        Ok(Some(Frame { bytes: bytes.split_off(LENGTH), share }))
+    }
+
+    /// Waits for a frame's first byte.
+    async fn begin(&mut self, policy: &FramePolicy) -> Result<bool, FrameError> {
+        if !self.buffer.is_empty() {
+            return Ok(true);
+        }
+        let read = timeout(policy.idle, self.read_some(CHUNK)).await;
+        Ok(read.map_err(|_| FrameError::Idle(policy.idle))?? > 0)
+    }
+
+    /// Reads until the buffer holds `target` bytes.
+    async fn fill(
+        &mut self,
+        target: usize,
+        share: &mut Share,
+        stall: Duration,
+    ) -> Result<(), FrameError> {
+        while self.buffer.len() < target {
+            // Doubling keeps the copying linear, and what is reserved below what came.
+            let room = (target - self.buffer.len()).min(self.buffer.len().max(CHUNK));
+            timeout(stall, self.budget.cover(share, self.buffer.len() + room))
+                .await
+                .map_err(|_| FrameError::NoMemory(stall))?;
+            let read = timeout(stall, self.read_some(room)).await;
+            if read.map_err(|_| FrameError::Stalled(stall))?? == 0 {
+                return Err(FrameError::Cut);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_some(&mut self, room: usize) -> std::io::Result<usize> {
+        self.buffer.reserve(room);
+        self.source.read_buf(&mut self.buffer).await
+    }
+
+    /// Waits until the peer has ended, reading ahead a little; an error counts as the end.
+    pub(crate) async fn gone(&mut self) {
+        while self.buffer.len() < CHUNK {
+            match self.read_some(CHUNK).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+/// The length that the frame at the start of `buffer` says it has.
+fn promised_length(buffer: &[u8]) -> Result<usize, FrameError> {
+    let promised = buffer.first_chunk().map_or(0, |length| i32::from_be_bytes(*length));
+    usize::try_from(promised)
+        .ok()
+        .filter(|length| *length >= SHORTEST)
+        .ok_or(FrameError::Length(promised))
+}
+
+/// Whether a request of this kind may be that long.
+fn check_length(length: usize, buffer: &[u8], policy: &FramePolicy) -> Result<(), FrameError> {
+    let [_, _, _, _, k0, k1, v0, v1, ..] = *buffer else { return Err(FrameError::Cut) };
+    let (key, version) = (i16::from_be_bytes([k0, k1]), i16::from_be_bytes([v0, v1]));
+    let limit = (policy.limit)(key, version);
+    if length > limit {
+        return Err(FrameError::TooLong { key, version, length, limit });
+    }
+    Ok(())
+}

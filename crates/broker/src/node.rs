@@ -1,0 +1,34 @@
+//! What every request of a broker sees.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use highwater_log::{Log, Partition};
+use tokio::sync::watch;
+
+use crate::budget::Budget;
+use crate::config::{BrokerConfig, Endpoint};
+use crate::fault::Fault;
+
+/// The one broker of the cluster.
+pub(crate) struct Node {
+    pub(crate) log: Log,
+    pub(crate) config: BrokerConfig,
+    pub(crate) advertised: Endpoint,
+    pub(crate) memory: Budget,
+    /// True once the broker shuts down.
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl Node {
+    /// A partition that exists.
+    pub(crate) fn partition(&self, topic: &str, index: i32) -> Result<Arc<Partition>, Fault> {
+        self.log.partition(topic, index).ok_or_else(|| Fault::unknown_partition(topic, index))
+    }
+}
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,73 @@
+//! Which errors a response holds, to be counted.
+
+use highwater_protocol::{
+    ApiVersionsResponse, CreateTopicsResponse, DeleteRecordsResponse, DeleteTopicsResponse,
+    DescribeClusterResponse, DescribeConfigsResponse, ErrorCode, FetchResponse,
+    IncrementalAlterConfigsResponse, InitProducerIdResponse, ListOffsetsResponse, MetadataResponse,
+    OffsetForLeaderEpochResponse, ProduceResponse,
+};
+
+/// A response, as far as its errors go.
+pub(crate) trait Outcome {
+    /// Shows every error code that the response holds.
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode));
+}
+
+/// One code for the whole response.
+macro_rules! whole {
+    ($($response:ident)*) => { $(
+        impl Outcome for $response {
+            fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+                see(self.error_code);
+            }
+        }
+    )* };
+}
+
+/// One code an entry.
+macro_rules! entries {
+    ($($response:ident $entries:ident;)*) => { $(
+        impl Outcome for $response {
+            fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+                self.$entries.iter().for_each(|entry| see(entry.error_code));
+            }
+        }
+    )* };
+}
+
+/// One code a partition of each topic.
+macro_rules! partitions {
+    ($($response:ident $topics:ident $partitions:ident;)*) => { $(
+        impl Outcome for $response {
+            fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+                let partitions = self.$topics.iter().flat_map(|topic| &topic.$partitions);
+                partitions.for_each(|partition| see(partition.error_code));
+            }
+        }
+    )* };
+}
+
+whole! { ApiVersionsResponse DescribeClusterResponse InitProducerIdResponse }
+
+entries! {
+    CreateTopicsResponse topics;
+    DeleteTopicsResponse responses;
+    DescribeConfigsResponse results;
+    IncrementalAlterConfigsResponse responses;
+    MetadataResponse topics;
+}
+
+partitions! {
+    DeleteRecordsResponse topics partitions;
+    ListOffsetsResponse topics partitions;
+    OffsetForLeaderEpochResponse topics partitions;
+    ProduceResponse responses partition_responses;
+}
+
+impl Outcome for FetchResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        see(self.error_code);
+        let partitions = self.responses.iter().flat_map(|topic| &topic.partitions);
+        partitions.for_each(|partition| see(partition.error_code));
+    }
+}

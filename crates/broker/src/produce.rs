@@ -1,0 +1,170 @@
+//! Produce: appends at once, answers when the sender wants it (rule L1).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use highwater_log::{AppendOptions, Appended, Partition};
+use highwater_protocol::{
+    ErrorCode, PartitionProduceData, PartitionProduceResponse, ProduceRequest, ProduceResponse,
+    TopicProduceData, TopicProduceResponse,
+};
+use tokio::time::{Instant, timeout_at};
+
+use crate::blocking::blocking;
+use crate::dispatch::{Call, Refused};
+use crate::fault::Fault;
+use crate::node::{Node, now_ms};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+
+/// The first version at which a batch may be compressed with zstd (KIP-110).
+const ZSTD_SINCE: i16 = 7;
+/// How zstd stands in the lowest bits of a batch's attributes.
+const ZSTD: u8 = 4;
+/// Where the low byte of the attributes lies in a batch.
+const ATTRIBUTES: usize = 22;
+
+/// When the sender wants an answer.
+#[derive(Clone, Copy)]
+enum Acks {
+    Never,
+    /// Once written.
+    Written,
+    /// Once safe on disk.
+    Durable,
+}
+
+/// What became of the data for a partition.
+struct Entry {
+    index: i32,
+    outcome: Result<(Arc<Partition>, Appended), Fault>,
+}
+
+/// All of a request's partitions, by topic.
+type Entries = Vec<(String, Vec<Entry>)>;
+
+pub(crate) async fn begin(
+    node: &Arc<Node>,
+    call: Call,
+    request: ProduceRequest,
+) -> Result<Reply, Refused> {
+    let acks = acks(request.acks);
+    let deadline = Instant::now() + patience(request.timeout_ms);
+    let node = Arc::clone(node);
+    let version = call.version;
+    let mut entries = blocking(move || append(&node, version, acks.is_some(), request)).await;
+    match acks {
+        Some(Acks::Never) => unanswered(call, &response(entries)),
+        Some(Acks::Durable) => Ok(Reply::Later(Box::pin(async move {
+            settle(&mut entries, deadline).await;
+            call.answer(&response(entries))
+        }))),
+        Some(Acks::Written) | None => Ok(Reply::Ready(call.answer(&response(entries)))),
+    }
+}
+
+fn acks(wire: i16) -> Option<Acks> {
+    match wire {
+        -1 => Some(Acks::Durable),
+        0 => Some(Acks::Never),
+        1 => Some(Acks::Written),
+        _ => None,
+    }
+}
+
+fn patience(timeout_ms: i32) -> Duration {
+    Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
+}
+
+/// Appends what every partition was sent. Blocks on the disk.
+fn append(node: &Node, version: i16, acks_are_valid: bool, request: ProduceRequest) -> Entries {
+    let of_partition = |topic: &str, data: PartitionProduceData| Entry {
+        index: data.index,
+        outcome: if acks_are_valid {
+            append_one(node, version, topic, data)
+        } else {
+            Err(Fault::new(ErrorCode::INVALID_REQUIRED_ACKS, "acks is none of -1, 0 and 1"))
+        },
+    };
+    let of_topic = |topic: TopicProduceData| {
+        let entries =
+            topic.partition_data.into_iter().map(|data| of_partition(&topic.name, data)).collect();
+        (topic.name, entries)
+    };
+    request.topic_data.into_iter().map(of_topic).collect()
+}
+
+fn append_one(
+    node: &Node,
+    version: i16,
+    topic: &str,
+    data: PartitionProduceData,
+) -> Result<(Arc<Partition>, Appended), Fault> {
+    let partition = node.partition(topic, data.index)?;
+    let batches = data.records.unwrap_or_default();
+    check_codec(version, &batches)?;
+    let appended = partition.append(batches, AppendOptions { now_ms: now_ms() })?;
+    Ok((partition, appended))
+}
+
+fn check_codec(version: i16, batches: &Bytes) -> Result<(), Fault> {
+    let is_zstd = batches.get(ATTRIBUTES).is_some_and(|attributes| attributes & 0x07 == ZSTD);
+    if is_zstd && version < ZSTD_SINCE {
+        let text = format!("zstd needs Produce version {ZSTD_SINCE}, this is {version}");
+        return Err(Fault::new(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, text));
+    }
+    Ok(())
+}
+
+/// Waits until every append is safe, or is known to be lost, or time is up.
+async fn settle(entries: &mut Entries, deadline: Instant) {
+    for entry in entries.iter_mut().flat_map(|(_, entries)| entries) {
+        let Ok((partition, appended)) = &entry.outcome else { continue };
+        let fault = match timeout_at(deadline, partition.durable(appended)).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => Fault::from(error),
+            Err(_) => Fault::new(
+                ErrorCode::REQUEST_TIMED_OUT,
+                "the records are written, but were not safe on disk in time",
+            ),
+        };
+        entry.outcome = Err(fault);
+    }
+}
+
+/// Nobody reads an answer; its sender learns of an error by the end of the connection.
+fn unanswered(call: Call, response: &ProduceResponse) -> Result<Reply, Refused> {
+    call.count(response);
+    let mut failed = false;
+    response.each_error(&mut |error| failed |= !error.is_ok());
+    if failed { Err(Refused::Unanswered) } else { Ok(Reply::Silent) }
+}
+
+fn response(entries: Entries) -> ProduceResponse {
+    let of_topic = |(name, entries): (String, Vec<Entry>)| TopicProduceResponse {
+        name,
+        partition_responses: entries.into_iter().map(partition_response).collect(),
+    };
+    let responses = entries.into_iter().map(of_topic).collect();
+    ProduceResponse { responses, ..Default::default() }
+}
+
+fn partition_response(entry: Entry) -> PartitionProduceResponse {
+    match entry.outcome {
+        Ok((_, appended)) => PartitionProduceResponse {
+            index: entry.index,
+            base_offset: appended.base_offset,
+            log_append_time_ms: appended.log_append_time_ms.unwrap_or(-1),
+            log_start_offset: appended.log_start_offset,
+            ..Default::default()
+        },
+        Err(fault) => PartitionProduceResponse {
+            index: entry.index,
+            error_code: fault.code,
+            base_offset: -1,
+            error_message: Some(fault.text),
+            ..Default::default()
+        },
+    }
+}

@@ -1,0 +1,187 @@
+//! How far one Fetch has come in one partition.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use highwater_log::{LogError, Partition, PartitionState, Visible, Watermarks};
+use highwater_protocol::{ErrorCode, FetchPartition, PartitionData};
+use tokio::sync::watch;
+
+use crate::fault::Fault;
+use crate::node::Node;
+
+/// What holds for all partitions of a Fetch.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) visible: Visible,
+    /// Bytes that all partitions together may still take.
+    pub(crate) room: usize,
+    /// Whether a batch may be larger than the room: nothing was found so far.
+    pub(crate) first: bool,
+}
+
+/// One partition of a Fetch.
+pub(crate) struct Reading {
+    index: i32,
+    source: Result<Source, Fault>,
+}
+
+struct Source {
+    partition: Arc<Partition>,
+    watermarks: watch::Receiver<Watermarks>,
+    /// The leader epoch that the client knows, or -1.
+    epoch: i32,
+    /// Where to read on.
+    next: i64,
+    /// Bytes that this partition may still take.
+    room: usize,
+    found: Vec<Bytes>,
+}
+
+impl Reading {
+    pub(crate) fn begin(node: &Node, topic: &str, asked: &FetchPartition) -> Self {
+        let source = node.partition(topic, asked.partition).map(|partition| Source {
+            watermarks: partition.watermarks(),
+            partition,
+            epoch: asked.current_leader_epoch,
+            next: asked.fetch_offset,
+            room: usize::try_from(asked.partition_max_bytes).unwrap_or(0),
+            found: Vec::new(),
+        });
+        Self { index: asked.partition, source }
+    }
+
+    /// Whether reading on would find something, or an error.
+    pub(crate) fn is_behind(&self, visible: Visible) -> bool {
+        self.source
+            .as_ref()
+            .is_ok_and(|source| source.next < source.watermarks.borrow().end(visible))
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.source.is_err()
+    }
+
+    /// Bytes found so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.source.as_ref().map_or(0, |source| source.found.iter().map(Bytes::len).sum())
+    }
+
+    /// Reads on and says how many bytes that brought. Blocks on the disk if it [is
+    /// behind](Self::is_behind).
+    pub(crate) fn advance(&mut self, terms: Terms) -> usize {
+        let Ok(source) = &mut self.source else { return 0 };
+        match source.advance(terms) {
+            Ok(bytes) => bytes,
+            Err(fault) => {
+                self.source = Err(fault);
+                0
+            }
+        }
+    }
+
+    /// Waits until the partition's watermarks have moved since it was last read.
+    pub(crate) async fn moved(&mut self) {
+        match &mut self.source {
+            // The sender lives as long as the partition, which is held here.
+            Ok(source) => drop(source.watermarks.changed().await),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    pub(crate) fn into_response(self, visible: Visible) -> PartitionData {
+        match self.source {
+            Ok(source) => source.into_response(self.index, visible),
+            Err(fault) => PartitionData {
+                partition_index: self.index,
+                error_code: fault.code,
+                high_watermark: -1,
+                records: Some(Bytes::new()),
+                ..Default::default()
+            },
+        }
+    }
+}
+
+impl Source {
+    fn advance(&mut self, terms: Terms) -> Result<usize, Fault> {
+        let watermarks = *self.watermarks.borrow_and_update();
+        self.check(watermarks)?;
+        let room = self.room.min(terms.room);
+        if self.next >= watermarks.end(terms.visible) || (room == 0 && !terms.first) {
+            return Ok(0);
+        }
+        let batches = self.partition.read(self.next, room, terms.first, terms.visible)?;
+        let read = batches.len();
+        if let Some(next) = next_offset(&batches) {
+            self.next = next;
+            self.room = self.room.saturating_sub(read);
+            self.found.push(batches);
+        }
+        Ok(read)
+    }
+
+    /// The order of the checks is Kafka's: epoch, then offset.
+    fn check(&self, watermarks: Watermarks) -> Result<(), Fault> {
+        self.partition.check_leader_epoch(self.epoch)?;
+        let Watermarks { log_start, log_end, state, .. } = watermarks;
+        match state {
+            PartitionState::Online | PartitionState::Poisoned => {}
+            PartitionState::Offline => {
+                let text = "the partition is offline";
+                return Err(Fault::new(ErrorCode::KAFKA_STORAGE_ERROR, text));
+            }
+            // The client's next look at the metadata shows whether the topic is gone or the broker.
+            PartitionState::Gone => {
+                let text = "the partition is not here any more";
+                return Err(Fault::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, text));
+            }
+        }
+        if (log_start..=log_end).contains(&self.next) {
+            return Ok(());
+        }
+        Err(LogError::OffsetOutOfRange { offset: self.next, log_start, log_end }.into())
+    }
+
+    fn into_response(self, partition_index: i32, visible: Visible) -> PartitionData {
+        let watermarks = *self.watermarks.borrow();
+        PartitionData {
+            partition_index,
+            high_watermark: watermarks.high_watermark,
+            last_stable_offset: watermarks.last_stable_offset,
+            log_start_offset: watermarks.log_start,
+            aborted_transactions: (visible == Visible::LastStable).then(Vec::new),
+            records: Some(joined(self.found)),
+            ..Default::default()
+        }
+    }
+}
+
+fn joined(mut found: Vec<Bytes>) -> Bytes {
+    match found.len() {
+        0 | 1 => found.pop().unwrap_or_default(),
+        _ => {
+            let mut all = BytesMut::with_capacity(found.iter().map(Bytes::len).sum());
+            found.iter().for_each(|batches| all.extend_from_slice(batches));
+            all.freeze()
+        }
+    }
+}
+
+/// The offset after the last of `batches`.
+fn next_offset(batches: &[u8]) -> Option<i64> {
+    const LENGTH: usize = 8;
+    const LAST_OFFSET_DELTA: usize = 23;
+    let mut rest = batches;
+    let mut next = None;
+    while let (Some(base), Some(length), Some(delta)) = (
+        rest.first_chunk::<8>(),
+        rest.get(LENGTH..).and_then(<[u8]>::first_chunk::<4>),
+        rest.get(LAST_OFFSET_DELTA..).and_then(<[u8]>::first_chunk::<4>),
+    ) {
+        next = Some(i64::from_be_bytes(*base) + i64::from(i32::from_be_bytes(*delta)) + 1);
+        let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        rest = rest.get(length.saturating_add(LENGTH + 4)..).unwrap_or_default();
+    }
+    next
+}
