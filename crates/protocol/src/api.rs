@@ -57,6 +57,15 @@ macro_rules! apis {
                 type Response = $response;
             }
         )*
+
+        /// Shows the visitor every message.
+        #[cfg(test)]
+        pub(crate) fn every_message(visitor: &mut impl crate::tests::Visitor) {
+            $(
+                visitor.visit::<$request>();
+                visitor.visit::<$response>();
+            )*
+        }
     };
     (@message $name:ident, $versions:expr, $flexible:literal, $message:ident) => {
         impl Message for $message {

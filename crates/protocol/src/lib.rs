@@ -43,6 +43,8 @@ mod schema;
 mod messages;
 mod reader;
 pub mod records;
+#[cfg(test)]
+mod tests;
 mod wire;
 mod writer;
 

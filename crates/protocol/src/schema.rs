@@ -34,6 +34,15 @@ macro_rules! schema {
             }
         }
 
+        #[cfg(test)]
+        impl $crate::tests::Sample for $name {
+            fn sample(choices: &mut $crate::tests::Choices<'_>) -> Self {
+                let mut value = Self::default();
+                $( schema!(@sample value.$field, choices, $versions, [$($null)?]); )*
+                value
+            }
+        }
+
         impl $crate::wire::Wire for $name {
             fn read(
                 reader: &mut $crate::reader::Reader,
@@ -62,6 +71,17 @@ macro_rules! schema {
 
     (@default) => { Default::default() };
     (@default $default:expr) => { $default };
+
+    (@sample $to:expr, $choices:ident, $versions:expr, []) => {
+        if ($versions).contains(&$choices.version) {
+            $to = $crate::tests::Sample::sample($choices);
+        }
+    };
+    (@sample $to:expr, $choices:ident, $versions:expr, [$null:expr]) => {
+        if ($versions).contains(&$choices.version) {
+            $to = $choices.nullable(($null).contains(&$choices.version));
+        }
+    };
 
     (@read $to:expr, $reader:ident, $versions:expr, $null:tt, [$tag:literal]) => {};
     (@read $to:expr, $reader:ident, $versions:expr, [], []) => {
