@@ -1,9 +1,16 @@
 //! Reading partitions: many readers over few connections.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
+use highwater_protocol::{ErrorCode, frame};
 use tokio::sync::watch;
 
-use crate::KafkaError;
+use crate::cluster::{Cluster, Failure, refused};
+use crate::connection::Limits;
+use crate::watch::Watches;
+use crate::{KafkaError, fetch, offsets};
 
 /// Which offset to look up (KIP-79, KIP-734 and their successors).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,22 +91,63 @@ pub struct Watermarks {
     pub last_stable: i64,
 }
 
+/// Time-outs of a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReaderSettings {
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// How long a broker may take to answer.
+    pub request_timeout: Duration,
+    /// How long a call tries again, over lost connections and moved leaders, before it fails.
+    pub retry_for: Duration,
+}
+
+impl Default for ReaderSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(30),
+            retry_for: Duration::from_secs(15),
+        }
+    }
+}
+
 /// Reads a cluster. Cheap to clone; clones share connections.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    bootstrap: String,
+    cluster: Arc<Cluster>,
+    watches: Arc<Watches>,
 }
+
+/// Bytes of one fetch of [`Reader::read_all`].
+const READ_ALL_BYTES: u32 = 1 << 20;
 
 impl Reader {
     /// A reader of the cluster at `bootstrap` (`host:port`, several separated by commas).
     /// Connects when first used.
     pub fn new(bootstrap: &str) -> Self {
-        Self { bootstrap: bootstrap.to_owned() }
+        Self::with_settings(bootstrap, ReaderSettings::default())
+    }
+
+    /// As [`Self::new`], with other time-outs.
+    pub fn with_settings(bootstrap: &str, settings: ReaderSettings) -> Self {
+        let limits = Limits {
+            connect: settings.connect_timeout,
+            request: settings.request_timeout,
+            max_frame: frame::DEFAULT_MAX,
+        };
+        let cluster = Arc::new(Cluster::new(bootstrap, limits, settings.retry_for));
+        let watches = Arc::new(Watches::new(Arc::clone(&cluster)));
+        Self { cluster, watches }
     }
 
     /// The address list it was made with.
     pub fn bootstrap(&self) -> &str {
-        &self.bootstrap
+        self.cluster.bootstrap()
+    }
+
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// Fetches committed records from `offset` on, without waiting; at most about `max_bytes`.
@@ -113,12 +161,13 @@ impl Reader {
         offset: i64,
         max_bytes: u32,
     ) -> Result<Fetched, KafkaError> {
-        let _ = (offset, max_bytes);
-        Err(KafkaError::UnknownPartition { topic: topic.to_owned(), partition })
+        let cluster = &*self.cluster;
+        cluster.persist(|| fetch::fetch(cluster, topic, partition, offset, max_bytes)).await
     }
 
     /// The partition's edges, kept up to date by one long poll that all watchers share. It ends
-    /// when the last receiver is dropped, and survives broker restarts.
+    /// when the last receiver is dropped, and survives broker restarts. The channel closes when
+    /// the partition is deleted.
     ///
     /// # Errors
     /// When the partition does not exist or the cluster cannot be reached now.
@@ -127,7 +176,7 @@ impl Reader {
         topic: &str,
         partition: i32,
     ) -> Result<watch::Receiver<Watermarks>, KafkaError> {
-        Err(KafkaError::UnknownPartition { topic: topic.to_owned(), partition })
+        self.watches.watch(topic, partition).await
     }
 
     /// Looks up an offset at isolation read_committed; `None` when no record answers.
@@ -140,8 +189,8 @@ impl Reader {
         partition: i32,
         spec: OffsetSpec,
     ) -> Result<Option<ListedOffset>, KafkaError> {
-        let _ = spec;
-        Err(KafkaError::UnknownPartition { topic: topic.to_owned(), partition })
+        let cluster = &*self.cluster;
+        cluster.persist(|| offsets::list(cluster, topic, partition, spec)).await
     }
 
     /// Where an epoch ended.
@@ -154,8 +203,8 @@ impl Reader {
         partition: i32,
         leader_epoch: i32,
     ) -> Result<EpochEnd, KafkaError> {
-        let _ = leader_epoch;
-        Err(KafkaError::UnknownPartition { topic: topic.to_owned(), partition })
+        let cluster = &*self.cluster;
+        cluster.persist(|| offsets::epoch_end(cluster, topic, partition, leader_epoch)).await
     }
 
     /// Reads a whole partition from the log start to the last stable offset, calling `each` for
@@ -169,7 +218,69 @@ impl Reader {
         partition: i32,
         each: &mut (dyn FnMut(ReadRecord) + Send),
     ) -> Result<i64, KafkaError> {
-        let _ = each;
-        Err(KafkaError::UnknownPartition { topic: topic.to_owned(), partition })
+        let end = self.edge(topic, partition, OffsetSpec::Latest).await?;
+        let mut offset = self.edge(topic, partition, OffsetSpec::Earliest).await?;
+        while offset < end {
+            let fetched = match self.fetch_towards(topic, partition, offset, end).await {
+                // Retention has moved the log start past us; what is gone is gone.
+                Err(error) if error.code() == Some(ErrorCode::OFFSET_OUT_OF_RANGE.0) => {
+                    offset = self.start_above(topic, partition, offset, error).await?;
+                    continue;
+                }
+                fetched => fetched?,
+            };
+            if fetched.next_offset == offset {
+                // Compaction has left nothing from here to the end.
+                break;
+            }
+            offset = fetched.next_offset;
+            fetched.records.into_iter().for_each(&mut *each);
+        }
+        Ok(offset.max(end))
+    }
+
+    /// Fetches the next records below `end`. A broker that has just come back may show less than
+    /// before for a moment; that is not the end of the log.
+    async fn fetch_towards(
+        &self,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+        end: i64,
+    ) -> Result<Fetched, KafkaError> {
+        let cluster = &*self.cluster;
+        let attempt = || async move {
+            let fetched = fetch::fetch(cluster, topic, partition, offset, READ_ALL_BYTES).await?;
+            if fetched.next_offset == offset && fetched.watermarks.last_stable < end {
+                let what = format!("read {topic}-{partition} from offset {offset} to {end}");
+                return Err(Failure::Transient(refused(
+                    what,
+                    ErrorCode::OFFSET_NOT_AVAILABLE,
+                    None,
+                )));
+            }
+            Ok(fetched)
+        };
+        cluster.persist(attempt).await
+    }
+
+    async fn edge(&self, topic: &str, partition: i32, spec: OffsetSpec) -> Result<i64, KafkaError> {
+        let found = self.list_offset(topic, partition, spec).await?;
+        found.map(|found| found.offset).ok_or_else(|| KafkaError::Malformed {
+            what: format!("the answer to ListOffsets of {topic}-{partition}"),
+            detail: format!("it has no offset for {spec:?}"),
+        })
+    }
+
+    /// The log start, if it lies above `offset`; else `error`.
+    async fn start_above(
+        &self,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+        error: KafkaError,
+    ) -> Result<i64, KafkaError> {
+        let start = self.edge(topic, partition, OffsetSpec::Earliest).await?;
+        if start > offset { Ok(start) } else { Err(error) }
     }
 }
