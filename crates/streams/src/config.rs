@@ -1,0 +1,74 @@
+//! Settings of the streams service.
+
+use std::time::Duration;
+
+/// What [`crate::Streams::start`] needs to know.
+#[derive(Clone, Debug)]
+pub struct StreamsConfig {
+    /// Brokers of the log, `host:port`, several separated by commas.
+    pub bootstrap: String,
+    /// Compacted topic that keeps the stream resources; made when missing.
+    pub state_topic: String,
+    /// Base of the absolute links in answers, such as `http://cdc.example:8083`; `None` takes the
+    /// request's `Host`.
+    pub public_url: Option<String>,
+    /// Host names, beyond loopback ones, that requests may be addressed to (rule A3).
+    pub allowed_hosts: Vec<String>,
+    /// Bounds and times.
+    pub limits: Limits,
+}
+
+impl StreamsConfig {
+    /// The defaults over the log at `bootstrap`.
+    pub fn new(bootstrap: &str) -> Self {
+        Self {
+            bootstrap: bootstrap.to_owned(),
+            state_topic: "highwater.streams".to_owned(),
+            public_url: None,
+            allowed_hosts: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Bounds and times of streams and sessions.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Streams that may exist.
+    pub streams: usize,
+    /// Connections to all streams together.
+    pub sessions: usize,
+    /// Connections to one stream.
+    pub sessions_per_stream: usize,
+    /// How long a position above the end of the log is waited for (rule S2).
+    pub hold_ahead: Duration,
+    /// Records that `begin=now` reads back to learn the marks of the lanes.
+    pub look_back: u64,
+    /// How often an open connection is pinged, at most.
+    pub ping_every: Duration,
+    /// How long a record waits for the description of its table.
+    pub table_wait: Duration,
+    /// How long a session goes on trying to reach the log.
+    pub log_patience: Duration,
+    /// Bytes asked of the log at once, at most.
+    pub fetch_bytes: u32,
+    /// How long a session tries to send its last message and the close frame.
+    pub close_wait: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            streams: 1_000,
+            sessions: 1_000,
+            sessions_per_stream: 100,
+            hold_ahead: Duration::from_secs(5),
+            look_back: 20_000,
+            ping_every: Duration::from_secs(20),
+            table_wait: Duration::from_secs(5),
+            log_patience: Duration::from_secs(30),
+            fetch_bytes: 1 << 20,
+            close_wait: Duration::from_secs(2),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Stream resources in their compacted topic: key the stream's name, value its configuration.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use highwater_kafka::{Fetched, KafkaError, NewTopic, OffsetSpec, ReadRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::StreamsError;
+use crate::registry::Stream;
+use crate::resource::Resource;
+use crate::trail::Log;
+
+/// Version of the stored form.
+const VERSION: u8 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    v: u8,
+    stream: Value,
+}
+
+/// Makes the topic when it is missing, and reads the streams that it holds.
+pub(crate) async fn restore(log: &dyn Log, topic: &str) -> Result<Vec<Arc<Stream>>, StreamsError> {
+    let failed = |source| StreamsError::State { topic: topic.to_owned(), source };
+    let settings = [("cleanup.policy", "compact"), ("highwater.flush", "durable")];
+    let new = NewTopic {
+        name: topic.to_owned(),
+        partitions: 1,
+        configs: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+    };
+    log.create_topic(&new).await.map_err(failed)?;
+    let newest = read_newest(log, topic).await.map_err(failed)?;
+    newest.iter().map(|(name, record)| stream(topic, name, record)).collect()
+}
+
+/// The newest record of each name.
+async fn read_newest(
+    log: &dyn Log,
+    topic: &str,
+) -> Result<BTreeMap<String, ReadRecord>, KafkaError> {
+    const AT_ONCE: u32 = 1 << 20;
+    let end = log.list_offset(topic, OffsetSpec::Latest).await?.map_or(0, |end| end.offset);
+    let start = log.list_offset(topic, OffsetSpec::Earliest).await?;
+    let mut next = start.map_or(0, |start| start.offset);
+    let mut newest = BTreeMap::new();
+    while next < end {
+        let Fetched { records, next_offset, .. } = log.fetch(topic, next, AT_ONCE).await?;
+        if next_offset <= next {
+            return Err(KafkaError::Malformed {
+                what: format!("topic {topic} at offset {next}"),
+                detail: format!("nothing can be read there, though the log ends at {end}"),
+            });
+        }
+        next = next_offset;
+        for record in records {
+            let name = String::from_utf8_lossy(record.key.as_deref().unwrap_or_default());
+            match record.value {
+                Some(_) => drop(newest.insert(name.into_owned(), record)),
+                None => drop(newest.remove(name.as_ref())),
+            }
+        }
+    }
+    Ok(newest)
+}
+
+fn stream(topic: &str, name: &str, record: &ReadRecord) -> Result<Arc<Stream>, StreamsError> {
+    parse(record).map(|resource| Stream::new(name, resource)).map_err(|detail| {
+        StreamsError::Unreadable {
+            topic: topic.to_owned(),
+            stream: name.to_owned(),
+            offset: record.offset,
+            detail,
+        }
+    })
+}
+
+fn parse(record: &ReadRecord) -> Result<Resource, String> {
+    let value = record.value.as_deref().unwrap_or_default();
+    let stored: Stored = serde_json::from_slice(value).map_err(|error| error.to_string())?;
+    if stored.v > VERSION {
+        return Err(format!("it has version {}, this release reads up to {VERSION}", stored.v));
+    }
+    Resource::parse(&stored.stream).map_err(|problems| {
+        problems
+            .iter()
+            .map(|problem| format!("{} {}", problem.attribute, problem.message))
+            .collect::<Vec<_>>()
+            .join("; ")
+    })
+}
+
+/// Stores a stream; returns once it is safe.
+pub(crate) async fn store(
+    log: &dyn Log,
+    topic: &str,
+    name: &str,
+    resource: &Resource,
+) -> Result<(), KafkaError> {
+    let stored = Stored { v: VERSION, stream: resource.to_json() };
+    // A JSON value always serialises.
+    log.put(topic, name, Some(serde_json::to_vec(&stored).unwrap_or_default())).await
+}
+
+/// Removes a stream; returns once that is safe.
+pub(crate) async fn remove(log: &dyn Log, topic: &str, name: &str) -> Result<(), KafkaError> {
+    log.put(topic, name, None).await
+}
