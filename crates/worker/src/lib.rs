@@ -49,6 +49,8 @@ mod rest_connectors;
 mod rest_error;
 mod rest_offsets;
 mod runner;
+#[cfg(test)]
+mod scripted;
 mod secrets;
 mod settings;
 mod status;

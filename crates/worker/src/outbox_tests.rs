@@ -1,1 +1,110 @@
+//! The outbox over a log in memory.
 
+use std::sync::Arc;
+
+use highwater_connector::{ColumnStates, Generation, Tail};
+
+use super::*;
+use crate::scripted::MemoryWriter;
+
+fn record(kind: RecordKind, value: &str) -> SourceRecord {
+    let mut position = SourceOffset::default();
+    position.set("at", value);
+    SourceRecord {
+        kind,
+        topic: "shop".into(),
+        partition: Some(0),
+        key: Some(Bytes::from_static(br#"{"id":7}"#)),
+        value: Some(Bytes::from(value.to_owned())),
+        hw: None,
+        states: ColumnStates::default(),
+        position: Arc::new(position),
+        boundary: true,
+    }
+}
+
+fn outbox(writer: &MemoryWriter, limit: RecordLimit) -> Outbox {
+    let slot = OffsetSlot {
+        topic: "offsets".to_owned(),
+        key: Bytes::from_static(b"k"),
+        mark: GenerationMark { generation: Generation::from_bits(1), fingerprint: String::new() },
+    };
+    let ledger = Ledger::new(Tail::default(), std::time::Instant::now());
+    Outbox::new(Box::new(writer.clone()), ledger, slot, limit)
+}
+
+const WIDE: RecordLimit = RecordLimit { connector: 1 << 20, topic: None };
+
+#[tokio::test]
+async fn a_table_description_is_acknowledged_before_anything_behind_it_is_sent() {
+    let writer = MemoryWriter::default();
+    let mut outbox = outbox(&writer, WIDE);
+    writer.0.lock().unwrap().held = true;
+    outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
+
+    let description = outbox.accept(record(RecordKind::TableDescription, "t"));
+    let waited = tokio::time::timeout(Duration::from_millis(20), description).await;
+    assert!(waited.is_err(), "it went on while the description was in flight");
+}
+
+#[tokio::test]
+async fn a_record_above_the_connectors_limit_stops_by_name() {
+    let writer = MemoryWriter::default();
+    let limit = RecordLimit { connector: 60, topic: Some(1_000) };
+    let mut outbox = outbox(&writer, limit);
+    let value =
+        format!(r#"{{"source":{{"schema":"public","table":"orders"}},"after":"{:80}"}}"#, "");
+    let error = outbox.accept(record(RecordKind::Event, &value)).await.unwrap_err();
+    let size = (value.len() + 8).to_string();
+    for part in [
+        "RECORD_TOO_LARGE",
+        "public.orders",
+        r#"{"id":7}"#,
+        &size,
+        "is 60",
+        "max.message.bytes is 1000",
+    ] {
+        assert!(error.to_string().contains(part), "{part} is missing in {error}");
+    }
+    assert!(writer.0.lock().unwrap().records.is_empty(), "it was sent all the same");
+}
+
+#[tokio::test]
+async fn a_record_above_the_topics_limit_stops_too() {
+    let limit = RecordLimit { connector: 10_000, topic: Some(200) };
+    let mut outbox = outbox(&MemoryWriter::default(), limit);
+    outbox.accept(record(RecordKind::Event, &"x".repeat(60))).await.unwrap();
+    let error = outbox.accept(record(RecordKind::Event, &"x".repeat(190))).await.unwrap_err();
+    assert_eq!(error.code, "RECORD_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn an_explicit_offset_waits_for_what_is_in_flight() {
+    let writer = MemoryWriter::default();
+    let mut outbox = outbox(&writer, WIDE);
+    outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
+    outbox.store_explicit(SourceOffset::default()).await.unwrap();
+    let memory = writer.0.lock().unwrap();
+    assert_eq!(memory.offsets[0].0, 1, "the offset record went before the record");
+}
+
+#[tokio::test]
+async fn a_failed_offset_write_gives_nothing_out_any_more() {
+    let writer = MemoryWriter::default();
+    let mut outbox = outbox(&writer, WIDE);
+    outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
+    outbox.settle().await.unwrap();
+    writer.0.lock().unwrap().offsets_fail = true;
+    let error = outbox.store_acknowledged().await.unwrap_err();
+    assert_eq!(
+        (error.code, error.retry),
+        ("LOG_WRITE_FAILED", highwater_connector::Retry::Backoff)
+    );
+
+    writer.0.lock().unwrap().offsets_fail = false;
+    outbox.accept(record(RecordKind::Event, "b")).await.unwrap();
+    outbox.settle().await.unwrap();
+    assert!(outbox.store_acknowledged().await.unwrap().is_none());
+    assert!(outbox.stored().is_none());
+    assert!(outbox.store_explicit(SourceOffset::default()).await.is_err());
+}

@@ -1,1 +1,222 @@
+//! The loop over a log in memory and a source that yields what the test says.
 
+use std::collections::VecDeque;
+use std::sync::Mutex as StdMutex;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use highwater_connector::{
+    ColumnStates, ErrorKind, Generation, GenerationMark, OffsetStore, RecordKind, SourceOffset,
+    SourceRecord, Start, Tail,
+};
+use highwater_kafka::OutgoingRecord;
+
+use super::*;
+use crate::ledger::Ledger;
+use crate::outbox::{OffsetSlot, RecordLimit};
+use crate::scripted::MemoryWriter;
+
+type Poll = Result<Vec<SourceItem>, ConnectorError>;
+
+/// What the source was told, in order.
+#[derive(Debug, PartialEq, Eq, Clone)]
+enum Told {
+    Committed(i64),
+    Stopped,
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<StdMutex<Vec<Told>>>);
+
+struct ScriptedTask {
+    polls: VecDeque<Poll>,
+    told: Log,
+}
+
+#[async_trait]
+impl SourceTask for ScriptedTask {
+    async fn start(&mut self, _: Start, _: Arc<dyn OffsetStore>) -> Result<(), ConnectorError> {
+        Ok(())
+    }
+
+    async fn poll(&mut self) -> Poll {
+        match self.polls.pop_front() {
+            Some(poll) => poll,
+            None => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    async fn committed(&mut self, position: &dyn Position) -> Result<(), ConnectorError> {
+        let at = position.offset().number("at").unwrap();
+        self.told.0.lock().unwrap().push(Told::Committed(at));
+        Ok(())
+    }
+
+    async fn stop(&mut self) {
+        self.told.0.lock().unwrap().push(Told::Stopped);
+    }
+
+    fn activity(&self) -> String {
+        "Reads what the test says".to_owned()
+    }
+}
+
+fn position(at: i64) -> Arc<dyn Position> {
+    let mut offset = SourceOffset::default();
+    offset.set("at", at);
+    Arc::new(offset)
+}
+
+fn item(at: i64, boundary: bool) -> SourceItem {
+    SourceItem::Record(SourceRecord {
+        kind: RecordKind::Event,
+        topic: "shop".into(),
+        partition: Some(0),
+        key: None,
+        value: Some(Bytes::from(at.to_string())),
+        hw: None,
+        states: ColumnStates::default(),
+        position: position(at),
+        boundary,
+    })
+}
+
+struct Bench {
+    writer: MemoryWriter,
+    told: Log,
+    stop: watch::Sender<Option<Instant>>,
+    running: Running,
+}
+
+fn bench(polls: Vec<Poll>) -> Bench {
+    let writer = MemoryWriter::default();
+    let told = Log::default();
+    let (stop, stopped) = watch::channel(None);
+    let slot = OffsetSlot {
+        topic: "offsets".to_owned(),
+        key: Bytes::from_static(b"k"),
+        mark: GenerationMark { generation: Generation::from_bits(1), fingerprint: String::new() },
+    };
+    let outbox = Outbox::new(
+        Box::new(writer.clone()),
+        Ledger::new(Tail::default(), Instant::now().into_std()),
+        slot,
+        RecordLimit { connector: 1 << 20, topic: None },
+    );
+    let running = Running {
+        task: Box::new(ScriptedTask { polls: polls.into(), told: told.clone() }),
+        outbox: Arc::new(Mutex::new(outbox)),
+        flush_interval: Duration::from_secs(1),
+        in_transaction: false,
+        stop: stopped,
+        status: watch::Sender::new(Status::unassigned()),
+        acknowledged: metrics::Counter::noop(),
+    };
+    Bench { writer, told, stop, running }
+}
+
+fn at(record: &OutgoingRecord) -> i64 {
+    let offset: SourceOffset = serde_json::from_slice(record.value.as_ref().unwrap()).unwrap();
+    offset.number("at").unwrap()
+}
+
+fn stored(writer: &MemoryWriter) -> Vec<(usize, i64)> {
+    writer.0.lock().unwrap().offsets.iter().map(|(sent, record)| (*sent, at(record))).collect()
+}
+
+fn sent(writer: &MemoryWriter) -> usize {
+    writer.0.lock().unwrap().records.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_goes_on_to_the_end_of_the_transaction_and_stores_it() {
+    let polls = vec![
+        Ok(vec![item(1, true), item(2, false)]),
+        Ok(vec![item(3, false)]),
+        Ok(vec![item(4, true), item(5, true)]),
+    ];
+    let Bench { writer, told, stop, mut running } = bench(polls);
+    // The drain is asked for inside transaction 2..4.
+    let first = running.task.poll().await.unwrap();
+    running.send(first).await.unwrap();
+    stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
+    running.run().await.unwrap();
+    assert_eq!(sent(&writer), 4, "it sent what lies behind the transaction, or not all of it");
+    assert_eq!(stored(&writer), [(4, 4)]);
+    assert_eq!(*told.0.lock().unwrap(), [Told::Committed(4), Told::Stopped]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_takes_too_long_is_cut_and_stores_what_is_acknowledged() {
+    let Bench { writer, told, stop, running } = bench(vec![Ok(vec![item(1, false)])]);
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let asked = Instant::now();
+    stop.send_replace(Some(asked + Duration::from_secs(5)));
+    running.await.unwrap().unwrap();
+    let took = asked.elapsed();
+    assert!(took >= Duration::from_secs(5) && took < Duration::from_secs(6), "{took:?}");
+    assert_eq!(stored(&writer).last(), Some(&(1, 1)));
+    assert_eq!(told.0.lock().unwrap().last(), Some(&Told::Stopped));
+}
+
+#[tokio::test(start_paused = true)]
+async fn offsets_are_stored_at_most_once_an_interval() {
+    let polls = (1..=30).map(|at| Ok(vec![item(at, true)])).collect();
+    let Bench { writer, stop, running, .. } = bench(polls);
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(stored(&writer).len(), 1, "{:?}", stored(&writer));
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_stored_or_told_while_nothing_is_acknowledged() {
+    let Bench { writer, told, stop, running } =
+        bench(vec![Ok(vec![item(1, true), item(2, true), item(3, true)])]);
+    writer.0.lock().unwrap().held = true;
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!((stored(&writer).len(), told.0.lock().unwrap().len()), (0, 0));
+    writer.0.lock().unwrap().release(2);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(stored(&writer), [(2, 2)]);
+    assert_eq!(*told.0.lock().unwrap(), [Told::Committed(2)]);
+    stop.send_replace(None);
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_position_is_stored_and_told() {
+    let Bench { writer, told, stop, running } =
+        bench(vec![Ok(vec![SourceItem::Idle(position(9))])]);
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(stored(&writer), [(0, 9)]);
+    assert_eq!(*told.0.lock().unwrap(), [Told::Committed(9)]);
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_error_of_the_source_the_acknowledged_prefix_is_stored_but_not_told() {
+    let error = ConnectorError::again("GONE", ErrorKind::Source, "the source went away");
+    let Bench { writer, told, running, stop } = bench(vec![Ok(vec![item(1, false)]), Err(error)]);
+    assert_eq!(running.run().await.unwrap_err().code, "GONE");
+    assert_eq!(stored(&writer), [(1, 1)]);
+    assert_eq!(*told.0.lock().unwrap(), [Told::Stopped]);
+    drop(stop);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_offset_write_ends_the_run_and_tells_nothing() {
+    let Bench { writer, told, running, stop } = bench(vec![Ok(vec![item(1, true)])]);
+    writer.0.lock().unwrap().offsets_fail = true;
+    assert_eq!(running.run().await.unwrap_err().code, "LOG_WRITE_FAILED");
+    assert_eq!((stored(&writer).len(), told.0.lock().unwrap().clone()), (0, vec![Told::Stopped]));
+    drop(stop);
+}
