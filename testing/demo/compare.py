@@ -9,10 +9,11 @@ A table's snapshot point comes from its last SNAPSHOT_BEGIN. It is a claim, and 
 behind it must be the table as the source's history has it at that point, and the changes that must
 follow are exactly those of the transactions that committed behind it.
 
-Every record is matched by the transaction and the ordinal that it claims, and then counts as right
-only if table, operation, columns, values, old keys and old rows are the source's. With expected(e)
-being 1 for each change that the source committed (and each row of a table at its point) and
-arrived(e) the number of right records for it:
+Every record is matched by the transaction and the ordinal that it claims (its place among those
+changes of the transaction that had to arrive), and then counts as right only if table, operation,
+columns, values, old keys and old rows are the source's. With expected(e) being 1 for each change
+that had to arrive (and each row of a table at its point) and arrived(e) the number of right records
+for it:
 
   transactions   committed transactions, by ledger and slot
   events         changes that had to arrive behind the snapshot points
@@ -36,6 +37,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import count
 
 import delivered
 import source
@@ -74,10 +76,11 @@ def tell_truth(history, catalog, points):
         for name in [name for name, point in waiting.items() if transaction.end > point]:
             truth.snapshots[name] = dict(truth.tables[name])
             del waiting[name]
-        for ordinal, change in enumerate(transaction.changes):
+        ordinals = count()
+        for change in transaction.changes:
             expected = tell_change(change, catalog[change.table], truth.tables[change.table])
             if transaction.end > points.get(change.table, 0):
-                truth.changes[(transaction.xid, ordinal)] = expected
+                truth.changes[(transaction.xid, next(ordinals))] = expected
     for name in waiting:
         truth.snapshots[name] = dict(truth.tables[name])
     return truth

@@ -122,10 +122,11 @@ class Demo:
 
         def created():
             try:
-                return self.server.rest("POST", f"/services/v2/stream/{NAME}", body)
+                self.server.rest("POST", f"/services/v2/stream/{NAME}", body)
+                return True
             except RestError as refused:
                 last.append(refused)
-                return None
+                return False
 
         last = []
         try:

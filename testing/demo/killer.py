@@ -10,7 +10,7 @@ FRESH_SECONDS = 0.1
 IN_FLIGHT = """
 SELECT s.confirmed_flush_lsn <= l.wal, s.confirmed_flush_lsn, l.wal
 FROM pg_replication_slots s, (SELECT max(wal) AS wal FROM ledger) l
-WHERE s.plugin = 'pgoutput';
+WHERE s.slot_name <> 'truth' AND NOT s.temporary AND s.confirmed_flush_lsn IS NOT NULL;
 """
 
 

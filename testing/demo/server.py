@@ -61,9 +61,10 @@ class Server:
                 f"highwater ended by itself with {self.child.returncode}:\n{processes.tail_of(self.log)}"
             )
         try:
-            return self.rest("GET", "/")
+            self.rest("GET", "/")
+            return True
         except (OSError, RestError, http.client.HTTPException):
-            return None
+            return False
 
     def rest(self, method, path, body=None):
         """One request; the answer's JSON."""
