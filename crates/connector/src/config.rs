@@ -184,3 +184,85 @@ fn distance(left: &str, right: &str) -> usize {
     }
     row[right.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn def() -> ConfigDef {
+        let key = |name, key_type, default| ConfigKey {
+            name,
+            key_type,
+            default,
+            importance: Importance::High,
+            documentation: "",
+        };
+        ConfigDef::new(vec![
+            key("topic.prefix", KeyType::String, None),
+            key("port", KeyType::Int { min: 1, max: 65_535 }, Some("5432")),
+            key("strict", KeyType::Boolean, Some("true")),
+            key("mode", KeyType::Choice(&["always", "never"]), Some("always")),
+            key("tables", KeyType::List, Some("")),
+        ])
+    }
+
+    fn parse(pairs: &[(&str, &str)]) -> Result<Config, Vec<Problem>> {
+        let values = pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        def().parse(&values, &[])
+    }
+
+    #[test]
+    fn absent_keys_have_their_defaults() {
+        let config = parse(&[("topic.prefix", "shop"), ("tables", " a, ,b ")]).unwrap();
+        assert_eq!((config.text("topic.prefix"), config.int("port")), ("shop", 5432));
+        assert!(config.flag("strict"));
+        assert_eq!(config.list("tables"), ["a", "b"]);
+    }
+
+    #[test]
+    fn all_problems_are_named_at_once() {
+        let problems =
+            parse(&[("port", "70000"), ("strict", "yes"), ("mode", "often")]).unwrap_err();
+        let keys: Vec<_> = problems.iter().map(|problem| problem.key.as_str()).collect();
+        assert_eq!(keys, ["topic.prefix", "port", "strict", "mode"]);
+        assert!(problems[1].message.contains("from 1 to 65535"));
+        assert!(problems[3].message.contains("always, never"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_right_one() {
+        let problems = parse(&[("topic.prefix", "a"), ("topic.prefx", "b")]).unwrap_err();
+        assert_eq!(problems[0].message, "is not known; did you mean topic.prefix?");
+    }
+
+    #[test]
+    fn keys_of_the_worker_are_accepted_unread() {
+        let worker = ConfigKey {
+            name: "tasks.max",
+            key_type: KeyType::Int { min: 1, max: 1 },
+            default: None,
+            importance: Importance::Low,
+            documentation: "",
+        };
+        let values = [("topic.prefix", "a"), ("tasks.max", "x")];
+        let values = values.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let config = def().parse(&values, &[worker]).unwrap();
+        assert_eq!(config.text("tasks.max"), "");
+    }
+
+    proptest! {
+        #[test]
+        fn a_distance_is_one_of_edits(left in ".{0,12}", right in ".{0,12}") {
+            let there = distance(&left, &right);
+            prop_assert_eq!(there, distance(&right, &left));
+            prop_assert_eq!(there == 0, left == right);
+            prop_assert!(there <= left.chars().count().max(right.chars().count()));
+        }
+
+        #[test]
+        fn no_input_makes_it_panic(key in ".{0,20}", value in ".{0,20}") {
+            let _ = def().parse(&[(key, value)].into(), &[]);
+        }
+    }
+}

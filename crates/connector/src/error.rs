@@ -89,3 +89,19 @@ impl fmt::Display for ConnectorError {
 }
 
 impl std::error::Error for ConnectorError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_has_the_five_parts() {
+        let error =
+            ConnectorError::stop("X_1", ErrorKind::Data, "row 7 of table t is odd", "mend it")
+                .keeping("everything before it");
+        assert_eq!(
+            error.to_string(),
+            "X_1: row 7 of table t is odd. Kept: everything before it. Do: mend it."
+        );
+    }
+}

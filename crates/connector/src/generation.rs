@@ -83,3 +83,34 @@ impl GenerationMark {
         serde_json::from_slice(bytes).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_mark_is_read_back_as_it_was_written(bits in any::<u64>(), fingerprint in ".{0,40}") {
+            let generation = Generation::from_bits(bits);
+            let mark = GenerationMark { generation, fingerprint };
+            prop_assert_eq!(GenerationMark::decode(&mark.encode()), Some(mark));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = GenerationMark::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn two_minted_generations_differ() {
+        assert_ne!(Generation::mint(), Generation::mint());
+    }
+
+    #[test]
+    fn what_is_no_mark_is_none() {
+        assert_eq!(GenerationMark::decode(b"{}"), None);
+        assert_eq!(GenerationMark::decode(br#"{"generation":"xyz","fingerprint":""}"#), None);
+    }
+}

@@ -146,3 +146,68 @@ impl Hw {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_hw() -> impl Strategy<Value = Hw> {
+        let place =
+            (any::<u64>(), prop::option::of(".{0,8}"), ".{0,24}", any::<u64>(), any::<u32>());
+        let facts = (
+            prop::option::of(any::<i64>()),
+            prop::option::of(any::<u32>()),
+            prop::option::of(".{0,8}"),
+            prop::option::of(any::<u64>()),
+        );
+        (place, facts).prop_map(
+            |((generation, lane, position, index, part), (time, version, xid, count))| Hw {
+                generation: Generation::from_bits(generation),
+                lane,
+                position,
+                index,
+                part,
+                commit_time_us: time,
+                table_version: version,
+                xid,
+                count,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_is_read_back_as_it_was_written(hw in any_hw()) {
+            prop_assert_eq!(Hw::decode(&hw.encode()).unwrap(), hw);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = Hw::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_is_left_out() {
+        let hw = Hw {
+            generation: Generation::from_bits(0xa1),
+            lane: None,
+            position: "p".to_owned(),
+            index: 3,
+            part: 0,
+            commit_time_us: None,
+            table_version: None,
+            xid: None,
+            count: None,
+        };
+        let text = String::from_utf8(hw.encode()).unwrap();
+        assert_eq!(text, r#"{"v":1,"g":"00000000000000a1","pos":"p","i":3}"#);
+    }
+
+    #[test]
+    fn a_later_version_is_refused_by_number() {
+        let error = Hw::decode(br#"{"v":9,"g":"0","pos":"p","i":0}"#).unwrap_err();
+        assert!(error.to_string().contains("version 9"), "{error}");
+    }
+}

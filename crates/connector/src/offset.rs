@@ -55,3 +55,28 @@ impl Position for SourceOffset {
         self.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_numbers_and_as_text() {
+        let offset: SourceOffset =
+            serde_json::from_str(r#"{"a":9223372036854775807,"b":"42","c":1.5,"d":true}"#).unwrap();
+        assert_eq!(offset.number("a"), Some(i64::MAX));
+        assert_eq!(offset.number("b"), Some(42));
+        assert_eq!(
+            (offset.number("c"), offset.number("d"), offset.number("e")),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn fields_that_nobody_knows_are_written_back() {
+        let text = r#"{"lsn":1,"theirs":"kept"}"#;
+        let mut offset: SourceOffset = serde_json::from_str(text).unwrap();
+        offset.set("lsn", 2);
+        assert_eq!(offset.to_string(), r#"{"lsn":2,"theirs":"kept"}"#);
+    }
+}

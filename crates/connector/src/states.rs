@@ -36,3 +36,16 @@ impl ColumnStates {
         serde_json::from_slice(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_back_as_they_were_written() {
+        let states = ColumnStates { unchanged: vec!["body".to_owned()], ..ColumnStates::default() };
+        assert_eq!(states.encode(), br#"{"unchanged":["body"]}"#);
+        assert_eq!(ColumnStates::decode(&states.encode()).unwrap(), states);
+        assert!(!states.is_empty() && ColumnStates::default().is_empty());
+    }
+}

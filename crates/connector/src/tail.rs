@@ -38,3 +38,26 @@ impl Tail {
         serde_json::from_slice(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_is_read_back_as_it_was_written() {
+        let entry = TailEntry {
+            topic: "shop".to_owned(),
+            partition: 0,
+            offset: i64::MAX,
+            id: "0000000000000007:00000000/01A2B3C8:4:0".to_owned(),
+        };
+        let tail = Tail(vec![entry]);
+        assert_eq!(Tail::decode(&tail.encode()).unwrap(), tail);
+        assert_eq!(Tail::default().encode(), b"[]");
+    }
+
+    #[test]
+    fn what_is_no_tail_is_an_error() {
+        assert!(Tail::decode(br#"[{"topic":"shop"}]"#).is_err());
+    }
+}
