@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use highwater_protocol::ErrorCode;
 use thiserror::Error;
 
 /// An error of the log. [`LogError::code`] is stable; the text is for people.
@@ -212,6 +213,34 @@ impl LogError {
             Self::TransactionsUnsupported => "LOG_TRANSACTIONS_UNSUPPORTED",
             Self::FencedLeaderEpoch { .. } => "LOG_FENCED_LEADER_EPOCH",
             Self::UnknownLeaderEpoch { .. } => "LOG_UNKNOWN_LEADER_EPOCH",
+        }
+    }
+
+    /// What a Kafka client is told.
+    pub fn kafka_code(&self) -> ErrorCode {
+        match self {
+            // The one storage error that clients try again after.
+            Self::Io { .. }
+            | Self::NoSpace { .. }
+            | Self::Damaged { .. }
+            | Self::Offline { .. }
+            | Self::Poisoned { .. }
+            | Self::Closed => ErrorCode::KAFKA_STORAGE_ERROR,
+            Self::Locked { .. } | Self::OtherVersion { .. } => ErrorCode::UNKNOWN_SERVER_ERROR,
+            Self::UnknownPartition { .. } => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            Self::TopicExists { .. } => ErrorCode::TOPIC_ALREADY_EXISTS,
+            Self::InvalidTopic { .. } => ErrorCode::INVALID_TOPIC_EXCEPTION,
+            Self::InvalidPartitions { .. } => ErrorCode::INVALID_PARTITIONS,
+            Self::InvalidConfig { .. } => ErrorCode::INVALID_CONFIG,
+            Self::OffsetOutOfRange { .. } => ErrorCode::OFFSET_OUT_OF_RANGE,
+            Self::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
+            Self::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
+            Self::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
+            Self::OutOfOrderSequence { .. } => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
+            Self::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
+            Self::TransactionsUnsupported => ErrorCode::INVALID_TXN_STATE,
+            Self::FencedLeaderEpoch { .. } => ErrorCode::FENCED_LEADER_EPOCH,
+            Self::UnknownLeaderEpoch { .. } => ErrorCode::UNKNOWN_LEADER_EPOCH,
         }
     }
 

@@ -7,20 +7,46 @@
 //!
 //! The code is synchronous; only the wait for a watermark is a future.
 
+mod append;
+mod catalog;
+mod checkpoint;
+mod directory;
+mod durable_file;
+mod entry_file;
+mod epochs;
 mod error;
+mod file_name;
+mod flush;
 mod fs;
+mod housekeeper;
 mod log;
+mod lookup;
+mod marks;
+mod offset_index;
 mod offset_spec;
 mod partition;
+mod producer_snapshot;
+mod producers;
+mod read;
+mod rebuild;
+mod recovery;
+mod reopen;
+mod retention;
+mod roll;
+mod scan;
+mod segment;
+mod time_index;
+mod tip;
 mod topic;
 mod watermarks;
 
+pub use highwater_protocol::records::TimestampType;
+
+pub use append::{AppendOptions, Appended};
 pub use error::LogError;
 pub use fs::{Entry, File, FileSystem, Lock, OpenMode, RealFileSystem};
 pub use log::{Log, LogConfig};
 pub use offset_spec::{FoundOffset, Isolation, OffsetSpec};
-pub use partition::{AppendOptions, Appended, Partition};
-pub use topic::{
-    Cleanup, ConfigEntry, Flush, MAX_PARTITIONS, Overrides, TimestampType, TopicConfig, TopicInfo,
-};
+pub use partition::Partition;
+pub use topic::{Cleanup, ConfigEntry, Flush, MAX_PARTITIONS, Overrides, TopicConfig, TopicInfo};
 pub use watermarks::{PartitionState, Visible, Watermarks};

@@ -1,19 +1,37 @@
 //! The log: a data directory with topics.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::{FileSystem, LogError, Overrides, Partition, TopicConfig, TopicInfo};
+use parking_lot::{Mutex, RwLock};
+use uuid::Uuid;
+
+use crate::catalog::{Catalog, Stage, Stored};
+use crate::checkpoint::Place;
+use crate::directory::Directory;
+use crate::flush::{self, FlushQueue};
+use crate::housekeeper::{Housekeeper, now_ms};
+use crate::partition::Partition;
+use crate::recovery::Ended;
+use crate::topic::{MAX_PARTITIONS, check_name};
+use crate::{FileSystem, LogError, Overrides, PartitionState, TopicConfig, TopicInfo};
+
+/// Producer ids set aside on disk at a time; those not given are lost with a crash.
+const PRODUCER_ID_BLOCK: i64 = 1000;
 
 /// How a log works inside.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
     /// Threads that sync partitions. With 0 nothing is synced until [`Partition::flush`] is called.
     pub flush_threads: usize,
-    /// How often partitions are looked at for interval flush, reopening and time roll. None: only when
+    /// How often partitions are looked at for reopening and time roll. None: only when
     /// [`Log::housekeep`] is called.
     pub housekeeping: Option<Duration>,
+    /// How often topics with `highwater.flush=interval` are synced (within housekeeping).
+    pub flush_interval: Duration,
     /// How often retention runs (within housekeeping).
     pub retention_interval: Duration,
 }
@@ -22,15 +40,46 @@ impl Default for LogConfig {
     fn default() -> Self {
         Self {
             flush_threads: 4,
-            housekeeping: Some(Duration::from_millis(200)),
+            housekeeping: Some(Duration::from_millis(100)),
+            flush_interval: Duration::from_secs(1),
             retention_interval: Duration::from_secs(300),
         }
     }
 }
 
-/// The log of one data directory. Clones share it.
+/// The log of one data directory. Clones share it; the directory is free again when the last one is
+/// gone.
 #[derive(Clone, Debug)]
-pub struct Log {}
+pub struct Log {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    directory: Directory,
+    pub(crate) config: LogConfig,
+    /// Taken for the whole of a change of topics, so that changes come one after the other.
+    catalog: Mutex<Catalog>,
+    topics: RwLock<BTreeMap<String, Topic>>,
+    producer_ids: Mutex<ProducerIds>,
+    queue: Arc<FlushQueue>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    housekeeper: Housekeeper,
+    closed: Mutex<bool>,
+}
+
+#[derive(Clone, Debug)]
+struct Topic {
+    info: TopicInfo,
+    partitions: Vec<Arc<Partition>>,
+}
+
+#[derive(Debug)]
+struct ProducerIds {
+    next: i64,
+    /// The first id that is not set aside on disk.
+    end: i64,
+}
 
 impl Log {
     /// Opens a data directory, making it if it is not there, and recovers what a crash left. The
@@ -40,13 +89,53 @@ impl Log {
     /// [`LogError::Locked`], [`LogError::OtherVersion`], or of the disk. A partition that cannot be
     /// opened is no error here: it is offline and says why.
     pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: LogConfig) -> Result<Self, LogError> {
-        let _ = (fs, dir, config);
-        Err(LogError::Closed)
+        let directory = Directory::open(fs, dir)?;
+        let catalog = Catalog::open(Arc::clone(&directory.fs), dir)?;
+        let unused = directory.read_producer_ids()?;
+        let log_ends = directory.take_clean_mark()?;
+        let queue = Arc::new(FlushQueue::default());
+        let threads = queue.start(config.flush_threads)?;
+        let inner = Inner {
+            directory,
+            config,
+            catalog: Mutex::new(catalog),
+            topics: RwLock::default(),
+            producer_ids: Mutex::new(ProducerIds { next: unused, end: unused }),
+            queue,
+            threads: Mutex::new(threads),
+            housekeeper: Housekeeper::default(),
+            closed: Mutex::new(false),
+        };
+        let log = Self { inner: Arc::new(inner) };
+        log.open_topics(&log_ends)?;
+        let housekeeper = log.inner.housekeeper.start(&log.inner)?;
+        log.inner.threads.lock().extend(housekeeper);
+        Ok(log)
+    }
+
+    fn open_topics(&self, log_ends: &BTreeMap<String, i64>) -> Result<(), LogError> {
+        let mut catalog = self.inner.catalog.lock();
+        for (name, stored) in catalog.topics().clone() {
+            match stored.stage {
+                Stage::Unfinished => self.inner.discard(&mut catalog, &name, &stored)?,
+                Stage::Ready => {
+                    let topic = self.inner.topic(stored.info(&name)?);
+                    for partition in &topic.partitions {
+                        let log_end = log_ends.get(&partition.place.name());
+                        let ended =
+                            log_end.map_or(Ended::Uncleanly, |&log_end| Ended::Cleanly { log_end });
+                        partition.open(ended, now_ms());
+                    }
+                    self.inner.topics.write().insert(name, topic);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The cluster id: 22 characters, made at first start.
     pub fn cluster_id(&self) -> &str {
-        ""
+        &self.inner.directory.cluster_id
     }
 
     /// Makes a topic; safe on disk when this returns.
@@ -60,17 +149,47 @@ impl Log {
         partitions: i32,
         config: TopicConfig,
     ) -> Result<TopicInfo, LogError> {
-        let _ = (name, partitions, config);
-        Err(LogError::Closed)
+        check_name(name)?;
+        if !(1..=MAX_PARTITIONS).contains(&partitions) {
+            return Err(LogError::InvalidPartitions { asked: partitions, most: MAX_PARTITIONS });
+        }
+        let mut catalog = self.inner.catalog.lock();
+        self.inner.check_open()?;
+        match catalog.topics().get(name).cloned() {
+            Some(left) if left.stage == Stage::Unfinished => {
+                self.inner.discard(&mut catalog, name, &left)?;
+            }
+            Some(_) => return Err(LogError::TopicExists { name: name.to_owned() }),
+            None => {}
+        }
+        let info = TopicInfo {
+            name: name.to_owned(),
+            id: Uuid::new_v4(),
+            partitions,
+            config: config.into(),
+        };
+        let topic = self.inner.make_topic(&mut catalog, info)?;
+        let info = topic.info.clone();
+        self.inner.topics.write().insert(name.to_owned(), topic);
+        Ok(info)
     }
 
-    /// Deletes a topic with its records.
+    /// Deletes a topic with its records. Once this returns, also with an error of the disk, the topic is
+    /// gone for its users; what is left of its files goes at the next start.
     ///
     /// # Errors
     /// [`LogError::UnknownPartition`], or of the disk.
     pub fn delete_topic(&self, name: &str) -> Result<(), LogError> {
-        let _ = name;
-        Err(LogError::Closed)
+        let mut catalog = self.inner.catalog.lock();
+        self.inner.check_open()?;
+        let mut stored = self.inner.stored(&catalog, name)?;
+        stored.stage = Stage::Unfinished;
+        catalog.put(name, stored.clone())?;
+        let removed = self.inner.topics.write().remove(name);
+        for partition in removed.iter().flat_map(|topic| &topic.partitions) {
+            partition.stop(PartitionState::Gone, unknown(&partition.place.name()));
+        }
+        self.inner.discard(&mut catalog, name, &stored)
     }
 
     /// Replaces a topic's settings.
@@ -78,25 +197,35 @@ impl Log {
     /// # Errors
     /// [`LogError::UnknownPartition`], [`LogError::InvalidConfig`], or of the disk.
     pub fn set_config(&self, name: &str, overrides: Overrides) -> Result<TopicInfo, LogError> {
-        let _ = (name, overrides);
-        Err(LogError::Closed)
+        let config = Arc::new(TopicConfig::parse(overrides)?);
+        let mut catalog = self.inner.catalog.lock();
+        self.inner.check_open()?;
+        let mut stored = self.inner.stored(&catalog, name)?;
+        stored.config = config.overrides().clone();
+        catalog.put(name, stored)?;
+        let mut topics = self.inner.topics.write();
+        let topic = topics.get_mut(name).ok_or_else(|| unknown(name))?;
+        topic.info.config = Arc::clone(&config);
+        for partition in &topic.partitions {
+            partition.set_config(Arc::clone(&config));
+        }
+        Ok(topic.info.clone())
     }
 
     /// All topics, by name.
     pub fn topics(&self) -> Vec<TopicInfo> {
-        Vec::new()
+        self.inner.topics.read().values().map(|topic| topic.info.clone()).collect()
     }
 
     /// One topic.
     pub fn topic(&self, name: &str) -> Option<TopicInfo> {
-        let _ = name;
-        None
+        self.inner.topics.read().get(name).map(|topic| topic.info.clone())
     }
 
     /// One partition, also if it is offline.
     pub fn partition(&self, topic: &str, index: i32) -> Option<Arc<Partition>> {
-        let _ = (topic, index);
-        None
+        let topics = self.inner.topics.read();
+        topics.get(topic)?.partitions.get(usize::try_from(index).ok()?).cloned()
     }
 
     /// A producer id that was never given before, also across crashes.
@@ -104,18 +233,25 @@ impl Log {
     /// # Errors
     /// Of the disk.
     pub fn next_producer_id(&self) -> Result<i64, LogError> {
-        Err(LogError::Closed)
+        let mut ids = self.inner.producer_ids.lock();
+        self.inner.check_open()?;
+        if ids.next == ids.end {
+            let end = ids.end + PRODUCER_ID_BLOCK;
+            self.inner.directory.write_producer_ids(end)?;
+            ids.end = end;
+        }
+        ids.next += 1;
+        Ok(ids.next - 1)
     }
 
-    /// Interval flush, reopening of poisoned partitions, time roll.
+    /// Brings back partitions that are due, and closes segments that are over their time.
     pub fn housekeep(&self, now_ms: i64) {
-        let _ = now_ms;
+        self.inner.housekeep(now_ms);
     }
 
     /// Removes closed segments by time and size; returns how many.
     pub fn run_retention(&self, now_ms: i64) -> usize {
-        let _ = now_ms;
-        0
+        self.inner.run_retention(now_ms)
     }
 
     /// Syncs everything and marks the directory as closed cleanly. Later calls fail.
@@ -123,6 +259,135 @@ impl Log {
     /// # Errors
     /// Of the disk; the next start then recovers as after a kill.
     pub fn close(&self) -> Result<(), LogError> {
-        Ok(())
+        let _catalog = self.inner.catalog.lock();
+        let mut closed = self.inner.closed.lock();
+        if *closed {
+            return Ok(());
+        }
+        *closed = true;
+        drop(closed);
+        self.inner.stop_threads();
+        let mut log_ends = BTreeMap::new();
+        for partition in self.inner.partitions() {
+            // One that does not work now is not closed cleanly: its next start reads it whole.
+            if let Some(log_end) = partition.close() {
+                log_ends.insert(partition.place.name(), log_end);
+            }
+        }
+        self.inner.directory.mark_clean(&log_ends)
     }
+}
+
+impl Inner {
+    fn check_open(&self) -> Result<(), LogError> {
+        if *self.closed.lock() { Err(LogError::Closed) } else { Ok(()) }
+    }
+
+    pub(crate) fn partitions(&self) -> Vec<Arc<Partition>> {
+        self.topics.read().values().flat_map(|topic| topic.partitions.clone()).collect()
+    }
+
+    fn stored(&self, catalog: &Catalog, name: &str) -> Result<Stored, LogError> {
+        let stored = catalog.topics().get(name).filter(|stored| stored.stage == Stage::Ready);
+        stored.cloned().ok_or_else(|| unknown(name))
+    }
+
+    fn place(&self, topic: &str, topic_id: Uuid, index: i32) -> Place {
+        Place {
+            fs: Arc::clone(&self.directory.fs),
+            dir: self.directory.dir.join(format!("{topic}-{index}")),
+            topic: topic.to_owned(),
+            index,
+            topic_id,
+        }
+    }
+
+    /// The topic with its partitions, still to be opened.
+    fn topic(&self, info: TopicInfo) -> Topic {
+        let partition = |index| {
+            let place = self.place(&info.name, info.id, index);
+            Partition::new(place, Arc::clone(&info.config), Arc::clone(&self.queue))
+        };
+        let partitions = (0..info.partitions).map(partition).collect();
+        Topic { info, partitions }
+    }
+
+    fn make_topic(&self, catalog: &mut Catalog, info: TopicInfo) -> Result<Topic, LogError> {
+        let mut stored = Stored {
+            id: info.id,
+            partitions: info.partitions,
+            stage: Stage::Unfinished,
+            config: info.config.overrides().clone(),
+        };
+        catalog.put(&info.name, stored.clone())?;
+        let topic = self.topic(info);
+        let made = self.make_folders(&topic).and_then(|()| {
+            stored.stage = Stage::Ready;
+            catalog.put(&topic.info.name, stored.clone())
+        });
+        if let Err(error) = made {
+            // What cannot be cleared away now is cleared away at the next attempt or start.
+            let _ = self.discard(catalog, &topic.info.name, &stored);
+            return Err(error);
+        }
+        for partition in &topic.partitions {
+            partition.open(Ended::Cleanly { log_end: 0 }, now_ms());
+        }
+        Ok(topic)
+    }
+
+    fn make_folders(&self, topic: &Topic) -> Result<(), LogError> {
+        for partition in &topic.partitions {
+            Partition::create(&partition.place)?;
+        }
+        self.sync_dir()
+    }
+
+    /// Removes what is left of a topic that is unfinished, then its entry.
+    fn discard(&self, catalog: &mut Catalog, name: &str, stored: &Stored) -> Result<(), LogError> {
+        for index in 0..stored.partitions {
+            remove_folder(self.directory.fs.as_ref(), &self.place(name, stored.id, index).dir)?;
+        }
+        self.sync_dir()?;
+        catalog.remove(name)
+    }
+
+    fn sync_dir(&self) -> Result<(), LogError> {
+        let dir = &self.directory.dir;
+        self.directory.fs.sync_dir(dir).map_err(LogError::io("sync", dir))
+    }
+
+    fn stop_threads(&self) {
+        self.queue.stop();
+        self.housekeeper.stop();
+        let threads = std::mem::take(&mut *self.threads.lock());
+        if let Err(error) = flush::join(threads) {
+            tracing::error!(%error, "a thread of the log ended badly");
+        }
+    }
+}
+
+impl Drop for Inner {
+    /// As a kill would leave it: only [`Log::close`] marks the directory as clean.
+    fn drop(&mut self) {
+        self.stop_threads();
+        for partition in self.partitions() {
+            partition.stop(PartitionState::Gone, LogError::Closed);
+        }
+    }
+}
+
+fn remove_folder(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+    if !fs.exists(dir).map_err(LogError::io("open", dir))? {
+        return Ok(());
+    }
+    for entry in fs.list(dir).map_err(LogError::io("list", dir))? {
+        let path = dir.join(entry.name);
+        fs.remove(&path).map_err(LogError::io("remove", &path))?;
+    }
+    fs.remove_dir(dir).map_err(LogError::io("remove", dir))
+}
+
+fn unknown(name: &str) -> LogError {
+    LogError::UnknownPartition { name: name.to_owned() }
 }

@@ -1,60 +1,120 @@
-//! One partition: what its users call.
+//! One partition: its parts, its watermarks, its state.
+//!
+//! Locks are taken in this order, and never the other way: writer, segments, epochs, marks, fault.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use crate::{FoundOffset, Isolation, LogError, OffsetSpec, TopicConfig, Visible, Watermarks};
-
-/// How an append is to be taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AppendOptions {
-    /// Now, in milliseconds since 1970.
-    pub now_ms: i64,
-}
-
-/// What an append was given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Appended {
-    /// Offset of the first record.
-    pub base_offset: i64,
-    /// Offset of the last record.
-    pub last_offset: i64,
-    /// The time the records bear, if the topic stamps them.
-    pub log_append_time_ms: Option<i64>,
-    /// The first offset kept.
-    pub log_start_offset: i64,
-    /// The leader epoch of the append; [`Partition::durable`] needs it.
-    pub leader_epoch: i32,
-}
+use crate::append::Appended;
+use crate::checkpoint::Place;
+use crate::epochs::Epochs;
+use crate::flush::{FlushQueue, FlushTurn};
+use crate::marks::{Mark, Marks};
+use crate::producers::Producers;
+use crate::recovery::{Ended, Recovered, recover};
+use crate::reopen::Retry;
+use crate::segment::Segment;
+use crate::{Flush, LogError, PartitionState, TopicConfig, Watermarks};
 
 /// One partition of a topic. All calls may be made from many threads at once; those that say so block
 /// on the disk.
 #[derive(Debug)]
 pub struct Partition {
+    pub(crate) place: Place,
+    config: RwLock<Arc<TopicConfig>>,
+    pub(crate) writer: Mutex<Writer>,
+    /// Oldest first; the last one is active. Empty as long as the partition could not be opened.
+    pub(crate) segments: RwLock<Vec<Arc<Segment>>>,
+    pub(crate) epochs: RwLock<Epochs>,
+    marks: Mutex<Marks>,
+    fault: Mutex<Option<LogError>>,
     watermarks: watch::Sender<Watermarks>,
+    pub(crate) queue: Arc<FlushQueue>,
+    pub(crate) turn: Mutex<FlushTurn>,
+    pub(crate) me: Weak<Self>,
+}
+
+/// What only the appending thread needs.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    pub(crate) producers: Producers,
+    pub(crate) retry: Retry,
+    /// When the active segment took its first record, in milliseconds; None while it is empty.
+    pub(crate) active_since_ms: Option<i64>,
 }
 
 impl Partition {
-    /// Appends whole batches, as a client sends them: checks them, gives them offsets, writes them to
-    /// the page cache. They are visible and safe later, see [`Partition::durable`]. May block on the
-    /// disk when a segment ends.
-    ///
-    /// # Errors
-    /// Nothing is written then; see [`LogError`] for the kinds.
-    pub fn append(&self, batches: Bytes, options: AppendOptions) -> Result<Appended, LogError> {
-        let _ = (batches, options);
-        Err(LogError::Closed)
+    /// A partition that is offline until [`Partition::open`] succeeds.
+    pub(crate) fn new(place: Place, config: Arc<TopicConfig>, queue: Arc<FlushQueue>) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            place,
+            config: RwLock::new(config),
+            writer: Mutex::default(),
+            segments: RwLock::default(),
+            epochs: RwLock::new(Epochs::new()),
+            marks: Mutex::new(Marks::offline()),
+            fault: Mutex::default(),
+            watermarks: watch::Sender::new(Marks::offline().watermarks()),
+            queue,
+            turn: Mutex::default(),
+            me: me.clone(),
+        })
     }
 
-    /// Waits until an append is visible: fsynced under `flush=durable`, at once otherwise.
-    ///
-    /// # Errors
-    /// [`LogError::Poisoned`] if the append was lost to a failed fsync: send it again.
-    pub async fn durable(&self, appended: &Appended) -> Result<(), LogError> {
-        let _ = appended;
-        Err(LogError::Closed)
+    /// Makes the files of a new partition in its folder.
+    pub(crate) fn create(place: &Place) -> Result<(), LogError> {
+        place.fs.create_dir(&place.dir).map_err(LogError::io("create", &place.dir))?;
+        place.write_metadata()?;
+        place.write_epochs(&Epochs::new())?;
+        Segment::create(place.fs.as_ref(), &place.dir, 0)?;
+        place.sync_dir()
+    }
+
+    /// Opens the stored partition; an error leaves it offline, saying why.
+    pub(crate) fn open(&self, ended: Ended, now_ms: i64) {
+        let mut writer = self.writer.lock();
+        let opened = self.recover(ended, now_ms).and_then(|mut found| {
+            // Records may have been shown and lost: their offsets come again under another epoch.
+            if !found.clean && self.config().flush != Flush::Durable {
+                found.epochs.begin(end_of(&found.segments).offset);
+                self.place.write_epochs(&found.epochs)?;
+            }
+            self.install(&mut writer, &mut self.segments.write(), found, now_ms)
+        });
+        if let Err(error) = opened {
+            tracing::error!(partition = self.place.name(), code = error.code(), %error, "a partition is offline");
+            writer.retry.failed(now_ms);
+            self.stop(PartitionState::Offline, error);
+        }
+    }
+
+    pub(crate) fn recover(&self, ended: Ended, now_ms: i64) -> Result<Recovered, LogError> {
+        recover(&self.place, self.config().index_interval_bytes, ended, now_ms)
+    }
+
+    /// Puts in place what recovery found, which is synced and therefore shown.
+    pub(crate) fn install(
+        &self,
+        writer: &mut Writer,
+        segments: &mut Vec<Arc<Segment>>,
+        found: Recovered,
+        now_ms: i64,
+    ) -> Result<(), LogError> {
+        writer.active_since_ms = first_time(found.segments.last(), now_ms)?;
+        writer.producers = found.producers;
+        writer.retry = Retry::default();
+        let end = end_of(&found.segments);
+        let epoch = found.epochs.current();
+        *self.epochs.write() = found.epochs;
+        *self.fault.lock() = None;
+        self.change(|marks| {
+            let history = marks.history + 1;
+            *marks = Marks { history, ..Marks::all_at(end, found.log_start, epoch) };
+        });
+        *segments = found.segments;
+        Ok(())
     }
 
     /// A view of the watermarks; woken when anything but the log end moves.
@@ -69,37 +129,43 @@ impl Partition {
 
     /// The settings now.
     pub fn config(&self) -> Arc<TopicConfig> {
-        Arc::new(TopicConfig::default())
+        Arc::clone(&self.config.read())
     }
 
-    /// Whole batches from the one that holds `offset` (its base offset may be lower) to at most
-    /// `max_bytes`; with `min_one` the first batch comes even if it is larger. Empty at the end of
-    /// what is visible. Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`LogError::OffsetOutOfRange`] below the log start or above the log end.
-    pub fn read(
-        &self,
-        offset: i64,
-        max_bytes: usize,
-        min_one: bool,
-        visible: Visible,
-    ) -> Result<Bytes, LogError> {
-        let _ = (offset, max_bytes, min_one, visible);
-        Err(LogError::Closed)
+    pub(crate) fn set_config(&self, config: Arc<TopicConfig>) {
+        *self.config.write() = config;
+        self.change(|_| {});
     }
 
-    /// Answers ListOffsets as Kafka 3.8 and later do. None is "no answer". Blocks on the disk.
+    /// Waits until an append is visible: fsynced under `flush=durable`, at once otherwise.
     ///
     /// # Errors
-    /// Of the disk.
-    pub fn list_offset(
-        &self,
-        spec: OffsetSpec,
-        isolation: Isolation,
-    ) -> Result<Option<FoundOffset>, LogError> {
-        let _ = (spec, isolation);
-        Err(LogError::Closed)
+    /// [`LogError::Poisoned`] if the append was lost to a failed fsync: send it again.
+    pub async fn durable(&self, appended: &Appended) -> Result<(), LogError> {
+        let mut watermarks = self.watermarks();
+        loop {
+            let now = *watermarks.borrow_and_update();
+            if self.is_shown(appended, &now)? {
+                return Ok(());
+            }
+            // The sender lives as long as `self`.
+            if watermarks.changed().await.is_err() {
+                return Err(LogError::Closed);
+            }
+        }
+    }
+
+    fn is_shown(&self, appended: &Appended, now: &Watermarks) -> Result<bool, LogError> {
+        let shown = now.high_watermark > appended.last_offset;
+        if now.leader_epoch != appended.leader_epoch {
+            // Cut since then: the records are there if their epoch ended behind them.
+            let kept = self.epoch_end(appended.leader_epoch).1 > appended.last_offset;
+            return if shown && kept { Ok(true) } else { Err(self.poisoned("it was cut")) };
+        }
+        if shown {
+            return Ok(true);
+        }
+        self.check_usable().map(|()| false)
     }
 
     /// Compares a client's leader epoch with the current one; -1 asks for no check.
@@ -107,49 +173,109 @@ impl Partition {
     /// # Errors
     /// [`LogError::FencedLeaderEpoch`] or [`LogError::UnknownLeaderEpoch`].
     pub fn check_leader_epoch(&self, asked: i32) -> Result<(), LogError> {
-        let _ = asked;
-        Err(LogError::Closed)
+        let current = self.watermarks_now().leader_epoch;
+        match asked {
+            -1 => Ok(()),
+            _ if asked < current => Err(LogError::FencedLeaderEpoch { asked, current }),
+            _ if asked > current => Err(LogError::UnknownLeaderEpoch { asked, current }),
+            _ => Ok(()),
+        }
     }
 
     /// OffsetForLeaderEpoch: the greatest epoch at or below the one asked for and where it ended
     /// (exclusive); (-1, -1) if unknown.
     pub fn epoch_end(&self, epoch: i32) -> (i32, i64) {
-        let _ = epoch;
-        (-1, -1)
+        let epochs = self.epochs.read();
+        let log_end = self.marks().log_end.offset;
+        epochs.end(epoch, log_end)
     }
 
-    /// DeleteRecords: moves the log start up to `before` (-1: to the high watermark) and returns it.
-    /// Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`LogError::OffsetOutOfRange`] above the high watermark.
-    pub fn delete_records(&self, before: i64) -> Result<i64, LogError> {
-        let _ = before;
-        Err(LogError::Closed)
+    /// Bytes of all segments.
+    pub fn size(&self) -> u64 {
+        self.segments.read().iter().map(|segment| segment.tip().size).sum()
     }
 
-    /// Cuts everything from `offset` on and begins a new leader epoch. Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`LogError::OffsetOutOfRange`] below the log start or above the log end.
-    pub fn truncate(&self, offset: i64) -> Result<(), LogError> {
-        let _ = offset;
-        Err(LogError::Closed)
+    pub(crate) fn marks(&self) -> Marks {
+        *self.marks.lock()
     }
 
-    /// Closes the active segment and begins a new one. Blocks on the disk.
-    ///
-    /// # Errors
-    /// Of the disk.
-    pub fn roll(&self) -> Result<(), LogError> {
-        Err(LogError::Closed)
+    /// Moves the marks and tells the watchers.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Marks)) {
+        let flush = self.config().flush;
+        let mut marks = self.marks.lock();
+        change(&mut marks);
+        marks.show(flush);
+        let now = marks.watermarks();
+        self.watermarks.send_if_modified(|shown| {
+            let quiet = Watermarks { log_end: now.log_end, ..*shown } == now;
+            *shown = now;
+            !quiet
+        });
     }
 
-    /// Syncs what was appended so far. Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`LogError::Poisoned`] if the disk refuses.
-    pub fn flush(&self) -> Result<(), LogError> {
-        Err(LogError::Closed)
+    /// Stops the partition with an error, which every call gets from now on.
+    pub(crate) fn stop(&self, state: PartitionState, error: LogError) {
+        let mut fault = self.fault.lock();
+        let gone = matches!(*fault, Some(LogError::Closed | LogError::UnknownPartition { .. }));
+        if !gone {
+            *fault = Some(error);
+            drop(fault);
+            self.change(|marks| marks.state = state);
+        }
+    }
+
+    /// Refuses appends to a partition that does not work.
+    pub(crate) fn check_usable(&self) -> Result<(), LogError> {
+        match &*self.fault.lock() {
+            None => Ok(()),
+            Some(
+                error @ (LogError::Poisoned { .. }
+                | LogError::Closed
+                | LogError::UnknownPartition { .. }),
+            ) => Err(error.clone()),
+            Some(error) => Err(LogError::Offline {
+                partition: self.place.name(),
+                reason: format!("{}: {error}", error.code()),
+            }),
+        }
+    }
+
+    /// Refuses reads of a partition that has nothing to read; a poisoned one still shows what is safe.
+    pub(crate) fn check_readable(&self) -> Result<(), LogError> {
+        match self.check_usable() {
+            Err(LogError::Poisoned { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    pub(crate) fn fault(&self) -> Option<LogError> {
+        self.fault.lock().clone()
+    }
+
+    pub(crate) fn poisoned(&self, reason: &str) -> LogError {
+        LogError::Poisoned { partition: self.place.name(), reason: reason.to_owned() }
+    }
+
+    pub(crate) fn active(&self) -> Result<Arc<Segment>, LogError> {
+        self.segments.read().last().cloned().ok_or(LogError::Closed)
+    }
+}
+
+/// The mark behind the last record.
+pub(crate) fn end_of(segments: &[Arc<Segment>]) -> Mark {
+    segments.last().map_or(Mark::start(0), |segment| {
+        let tip = segment.tip();
+        Mark { offset: tip.next_offset, segment: segment.base_offset, position: tip.size }
+    })
+}
+
+/// When a segment found at start took its first record, as far as its timestamps tell.
+fn first_time(active: Option<&Arc<Segment>>, now_ms: i64) -> Result<Option<i64>, LogError> {
+    match active.filter(|segment| segment.tip().size > 0) {
+        None => Ok(None),
+        Some(segment) => {
+            let time = segment.header_at(0)?.max_timestamp;
+            Ok(Some(if time < 0 { now_ms } else { time.min(now_ms) }))
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use highwater_protocol::records::TimestampType;
 use uuid::Uuid;
 
 use crate::LogError;
@@ -35,15 +36,6 @@ pub enum Flush {
     Interval,
     /// Visible at once, fsynced when the operating system likes (Kafka's own way).
     Os,
-}
-
-/// Whose time a record bears.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TimestampType {
-    /// The producer's.
-    CreateTime,
-    /// The log's, at append.
-    LogAppendTime,
 }
 
 /// What removes old records.

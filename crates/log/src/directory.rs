@@ -1,0 +1,129 @@
+//! The data directory itself: whose it is, in what format, and how it was left.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::LogError;
+use crate::checkpoint::kafka_uuid;
+use crate::durable_file::{self, UNFINISHED};
+use crate::fs::{FileSystem, Lock};
+
+const LOCK: &str = ".lock";
+const META: &str = "meta.properties";
+const CLEAN: &str = "clean-shutdown.json";
+const PRODUCER_IDS: &str = "producer-ids";
+
+/// The format of the data directory that this program writes.
+const FORMAT: u32 = 1;
+
+/// A data directory that is ours as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) fs: Arc<dyn FileSystem>,
+    pub(crate) dir: PathBuf,
+    pub(crate) cluster_id: String,
+    _lock: Box<dyn Lock>,
+}
+
+impl Directory {
+    /// Takes the directory, making it if it is not there.
+    pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, LogError> {
+        make_dirs(fs.as_ref(), dir)?;
+        let lock = fs.lock(&dir.join(LOCK)).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => LogError::Locked { path: dir.to_owned() },
+            _ => LogError::io("lock", dir)(error),
+        })?;
+        let cluster_id = cluster_id(fs.as_ref(), &dir.join(META))?;
+        remove_unfinished(fs.as_ref(), dir)?;
+        Ok(Self { fs, dir: dir.to_owned(), cluster_id, _lock: lock })
+    }
+
+    /// Says that the log was closed, with the log end of each partition.
+    pub(crate) fn mark_clean(&self, log_ends: &BTreeMap<String, i64>) -> Result<(), LogError> {
+        let path = self.dir.join(CLEAN);
+        let bytes = serde_json::to_vec(log_ends).unwrap_or_default();
+        durable_file::replace(self.fs.as_ref(), &path, &bytes)
+    }
+
+    /// Takes the mark away, so that from here on a crash counts as one; answers what it said. Empty
+    /// after a crash.
+    pub(crate) fn take_clean_mark(&self) -> Result<BTreeMap<String, i64>, LogError> {
+        let path = self.dir.join(CLEAN);
+        let bytes = durable_file::read(self.fs.as_ref(), &path)?;
+        durable_file::remove_if_there(self.fs.as_ref(), &path)?;
+        durable_file::sync_parent(self.fs.as_ref(), &path)?;
+        // A mark that cannot be read says nothing: recovery reads the data then.
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+    }
+
+    /// The first producer id that was never given; 0 in a new directory.
+    pub(crate) fn read_producer_ids(&self) -> Result<i64, LogError> {
+        let path = self.dir.join(PRODUCER_IDS);
+        let Some(text) = durable_file::read_text(self.fs.as_ref(), &path)? else { return Ok(0) };
+        text.trim().parse().map_err(|_| LogError::Damaged {
+            path,
+            position: 0,
+            reason: "it is no number".to_owned(),
+        })
+    }
+
+    pub(crate) fn write_producer_ids(&self, next: i64) -> Result<(), LogError> {
+        let path = self.dir.join(PRODUCER_IDS);
+        durable_file::replace(self.fs.as_ref(), &path, format!("{next}\n").as_bytes())
+    }
+}
+
+fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+    if dir.as_os_str().is_empty() || fs.exists(dir).map_err(LogError::io("open", dir))? {
+        return Ok(());
+    }
+    if let Some(parent) = dir.parent() {
+        make_dirs(fs, parent)?;
+    }
+    fs.create_dir(dir).map_err(LogError::io("create", dir))?;
+    match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => {
+            fs.sync_dir(parent).map_err(LogError::io("sync", parent))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads whose directory it is, or makes it ours.
+fn cluster_id(fs: &dyn FileSystem, path: &Path) -> Result<String, LogError> {
+    if let Some(text) = durable_file::read_text(fs, path)? {
+        return parse_meta(path, &text);
+    }
+    let cluster_id = kafka_uuid(Uuid::new_v4());
+    let text = format!("highwater.format={FORMAT}\ncluster.id={cluster_id}\n");
+    durable_file::replace(fs, path, text.as_bytes())?;
+    Ok(cluster_id)
+}
+
+fn parse_meta(path: &Path, text: &str) -> Result<String, LogError> {
+    let value = |name: &str| {
+        text.lines().filter_map(|line| line.split_once('=')).find(|(known, _)| *known == name)
+    };
+    let format = value("highwater.format").map_or("of another program", |(_, format)| format);
+    match value("cluster.id") {
+        Some((_, cluster_id)) if format == FORMAT.to_string() => Ok(cluster_id.to_owned()),
+        _ => Err(LogError::OtherVersion {
+            path: path.to_owned(),
+            found: format.to_owned(),
+            known: FORMAT,
+        }),
+    }
+}
+
+fn remove_unfinished(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+    for entry in fs.list(dir).map_err(LogError::io("list", dir))? {
+        if !entry.is_dir && entry.name.ends_with(UNFINISHED) {
+            durable_file::remove_if_there(fs, &dir.join(entry.name))?;
+        }
+    }
+    Ok(())
+}

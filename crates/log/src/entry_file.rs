@@ -1,0 +1,120 @@
+//! A file of entries of one size, in rising order: what both indexes are made of.
+//!
+//! Nothing is mapped into memory (rule L2); a look-up is a binary search of small reads, which the page
+//! cache answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::LogError;
+use crate::fs::{File, FileSystem, OpenMode};
+
+/// Space set aside ahead of an index, in bytes.
+const AHEAD: u64 = 4096;
+
+/// A file of entries of `N` bytes. One thread appends, any may read.
+#[derive(Debug)]
+pub(crate) struct EntryFile<const N: usize> {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    count: AtomicU64,
+    allocated: AtomicU64,
+}
+
+impl<const N: usize> EntryFile<N> {
+    /// Opens an existing file; None if its length is no multiple of an entry.
+    pub(crate) fn open(fs: &dyn FileSystem, path: &Path) -> Result<Option<Self>, LogError> {
+        let file = fs.open(path, OpenMode::Write).map_err(LogError::io("open", path))?;
+        let len = file.len().map_err(LogError::io("read", path))?;
+        let whole = len % N as u64 == 0;
+        Ok(whole.then(|| Self {
+            path: path.to_owned(),
+            file,
+            count: AtomicU64::new(len / N as u64),
+            allocated: AtomicU64::new(len),
+        }))
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// The entry of that number, which must be below [`EntryFile::count`].
+    pub(crate) fn get(&self, number: u64) -> Result<[u8; N], LogError> {
+        let mut entry = [0; N];
+        let position = number * N as u64;
+        let read =
+            self.file.read_at(&mut entry, position).map_err(LogError::io("read", &self.path))?;
+        if read == N {
+            return Ok(entry);
+        }
+        Err(LogError::Damaged {
+            path: self.path.clone(),
+            position,
+            reason: "it ends inside an entry that was there".to_owned(),
+        })
+    }
+
+    pub(crate) fn last(&self) -> Result<Option<[u8; N]>, LogError> {
+        self.count().checked_sub(1).map(|number| self.get(number)).transpose()
+    }
+
+    /// The last entry for which `before` holds; all for which it does must come first.
+    pub(crate) fn floor(
+        &self,
+        before: impl Fn(&[u8; N]) -> bool,
+    ) -> Result<Option<[u8; N]>, LogError> {
+        let (mut low, mut high, mut found) = (0, self.count(), None);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let entry = self.get(middle)?;
+            if before(&entry) {
+                (low, found) = (middle + 1, Some(entry));
+            } else {
+                high = middle;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Sets space aside for `entries` more.
+    pub(crate) fn reserve(&self, entries: u64) -> Result<(), LogError> {
+        let end = (self.count() + entries) * N as u64;
+        let allocated = self.allocated.load(Ordering::Relaxed);
+        if end > allocated {
+            let more = (end - allocated).max(AHEAD);
+            self.file.allocate(allocated, more).map_err(LogError::io("grow", &self.path))?;
+            self.allocated.store(allocated + more, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push(&self, entry: [u8; N]) -> Result<(), LogError> {
+        let count = self.count();
+        self.file.write_at(&entry, count * N as u64).map_err(LogError::io("write", &self.path))?;
+        self.count.store(count + 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Forgets what was pushed after there were `count` entries.
+    pub(crate) fn undo_to(&self, count: u64) -> Result<(), LogError> {
+        if self.count() <= count {
+            return Ok(());
+        }
+        self.count.store(count, Ordering::Release);
+        self.trim()
+    }
+
+    /// Cuts the file to its entries and gives back the space set aside.
+    pub(crate) fn trim(&self) -> Result<(), LogError> {
+        let len = self.count() * N as u64;
+        self.file.truncate(len).map_err(LogError::io("cut", &self.path))?;
+        self.allocated.store(len, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), LogError> {
+        self.file.sync_data().map_err(LogError::io("sync", &self.path))
+    }
+}

@@ -1,0 +1,167 @@
+//! Group commit: the writers of a partition share its fsync, and partitions are synced side by side by a
+//! bounded pool of threads (rule L2).
+//!
+//! An append asks for a sync and goes on. While one sync of a partition runs, everything appended
+//! meanwhile waits together for the next one.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::partition::Partition;
+use crate::{LogError, PartitionState};
+
+/// The partitions that wait for a sync. Each stands in it once at most.
+#[derive(Debug, Default)]
+pub(crate) struct FlushQueue {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    partitions: VecDeque<Arc<Partition>>,
+    /// False before the start, after the end, and in a log without a pool: then nothing waits.
+    manned: bool,
+}
+
+/// Where a partition stands with the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum FlushTurn {
+    /// Nothing to do.
+    #[default]
+    Idle,
+    /// In the queue.
+    Waiting,
+    /// A thread syncs it.
+    Running,
+    /// A thread syncs it, and something was appended since.
+    RunningAgain,
+}
+
+impl FlushQueue {
+    /// Starts the threads of the pool.
+    pub(crate) fn start(self: &Arc<Self>, threads: usize) -> Result<Vec<JoinHandle<()>>, LogError> {
+        self.waiting.lock().manned = threads > 0;
+        (0..threads)
+            .map(|number| {
+                let queue = Arc::clone(self);
+                thread::Builder::new()
+                    .name(format!("log-flush-{number}"))
+                    .spawn(move || queue.run())
+                    .map_err(LogError::io("start", "a flush thread".as_ref()))
+            })
+            .collect()
+    }
+
+    /// Ends the threads once they have done what they are at.
+    pub(crate) fn stop(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.manned = false;
+        waiting.partitions.clear();
+        self.wake.notify_all();
+    }
+
+    fn push(&self, partition: Arc<Partition>) {
+        let mut waiting = self.waiting.lock();
+        if waiting.manned {
+            waiting.partitions.push_back(partition);
+            self.wake.notify_one();
+        }
+    }
+
+    fn run(&self) {
+        while let Some(partition) = self.next() {
+            partition.take_turn();
+        }
+    }
+
+    fn next(&self) -> Option<Arc<Partition>> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if !waiting.manned {
+                return None;
+            }
+            if let Some(partition) = waiting.partitions.pop_front() {
+                return Some(partition);
+            }
+            self.wake.wait(&mut waiting);
+        }
+    }
+}
+
+impl Partition {
+    /// Asks the pool for a sync.
+    pub(crate) fn request_flush(&self) {
+        let mut turn = self.turn.lock();
+        match *turn {
+            FlushTurn::Idle => {
+                if let Some(me) = self.me.upgrade() {
+                    *turn = FlushTurn::Waiting;
+                    self.queue.push(me);
+                }
+            }
+            FlushTurn::Running => *turn = FlushTurn::RunningAgain,
+            FlushTurn::Waiting | FlushTurn::RunningAgain => {}
+        }
+    }
+
+    fn take_turn(self: Arc<Self>) {
+        *self.turn.lock() = FlushTurn::Running;
+        // The error has stopped the partition and reached those who wait.
+        let _ = self.flush();
+        let mut turn = self.turn.lock();
+        let again = *turn == FlushTurn::RunningAgain;
+        *turn = if again { FlushTurn::Waiting } else { FlushTurn::Idle };
+        drop(turn);
+        if again {
+            let queue = Arc::clone(&self.queue);
+            queue.push(self);
+        }
+    }
+
+    /// Syncs what was appended so far. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`LogError::Poisoned`] if the disk refuses.
+    pub fn flush(&self) -> Result<(), LogError> {
+        self.check_usable()?;
+        let (active, then) = {
+            let segments = self.segments.read();
+            (segments.last().cloned(), self.marks())
+        };
+        let Some(active) = active.filter(|_| !then.is_synced()) else { return Ok(()) };
+        // Segments before the active one were synced when they were closed.
+        match active.sync() {
+            Ok(()) => {
+                self.change(|marks| marks.synced_since(&then));
+                Ok(())
+            }
+            Err(error) if self.marks().history == then.history => Err(self.poison(&error)),
+            // It was cut meanwhile, and all that was kept was synced then.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Stops a partition whose data may not be on disk. After a failed fsync the system may have thrown
+    /// the data away and would report success the next time, so the sync is never tried again; the
+    /// partition is reopened instead.
+    pub(crate) fn poison(&self, error: &LogError) -> LogError {
+        let poisoned = self.poisoned(&error.to_string());
+        tracing::error!(partition = self.place.name(), %error, "a partition is poisoned and will be reopened");
+        self.stop(PartitionState::Poisoned, poisoned.clone());
+        poisoned
+    }
+}
+
+/// Waits for threads that were told to end; not for the caller's own.
+pub(crate) fn join(threads: Vec<JoinHandle<()>>) -> io::Result<()> {
+    let me = thread::current().id();
+    threads
+        .into_iter()
+        .filter(|thread| thread.thread().id() != me)
+        .try_for_each(|thread| thread.join().map_err(|_| io::Error::other("a thread panicked")))
+}

@@ -1,0 +1,130 @@
+//! What has to be done from time to time.
+
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::log::Inner;
+use crate::partition::Partition;
+use crate::{Flush, LogError, PartitionState};
+
+/// The thread that looks after the partitions.
+#[derive(Debug, Default)]
+pub(crate) struct Housekeeper {
+    stopped: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Housekeeper {
+    /// Starts the thread, if the log is to have one. It ends with the log.
+    pub(crate) fn start(&self, log: &Arc<Inner>) -> Result<Option<JoinHandle<()>>, LogError> {
+        let Some(every) = log.config.housekeeping else { return Ok(None) };
+        let stopped = Arc::clone(&self.stopped);
+        let log = Arc::downgrade(log);
+        thread::Builder::new()
+            .name("log-housekeeper".to_owned())
+            .spawn(move || run(&log, &stopped, every))
+            .map(Some)
+            .map_err(LogError::io("start", "the housekeeping thread".as_ref()))
+    }
+
+    pub(crate) fn stop(&self) {
+        let (stopped, wake) = &*self.stopped;
+        *stopped.lock() = true;
+        wake.notify_all();
+    }
+}
+
+fn run(log: &Weak<Inner>, stopped: &(Mutex<bool>, Condvar), every: Duration) {
+    let (stopped, wake) = stopped;
+    let (mut flushed, mut retained) = (Instant::now(), Instant::now());
+    loop {
+        let mut stop = stopped.lock();
+        if !*stop {
+            wake.wait_for(&mut stop, every);
+        }
+        if *stop {
+            return;
+        }
+        drop(stop);
+        let Some(log) = log.upgrade() else { return };
+        log.housekeep(now_ms());
+        if flushed.elapsed() >= log.config.flush_interval {
+            log.flush_intervals();
+            flushed = Instant::now();
+        }
+        if retained.elapsed() >= log.config.retention_interval {
+            log.run_retention(now_ms());
+            retained = Instant::now();
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn housekeep(&self, now_ms: i64) {
+        for partition in self.partitions() {
+            partition.revive(now_ms);
+            partition.roll_if_old(now_ms);
+        }
+    }
+
+    fn flush_intervals(&self) {
+        for partition in self.partitions() {
+            if partition.config().flush == Flush::Interval {
+                partition.request_flush();
+            }
+        }
+    }
+
+    pub(crate) fn run_retention(&self, now_ms: i64) -> usize {
+        let mut removed = 0;
+        for partition in self.partitions() {
+            partition.writer.lock().producers.expire(now_ms);
+            match partition.retain(now_ms) {
+                Ok(count) => removed += count,
+                Err(error) => {
+                    tracing::warn!(partition = partition.place.name(), %error, "retention failed");
+                }
+            }
+        }
+        removed
+    }
+}
+
+impl Partition {
+    /// Closes an active segment that is over its time, so that retention can take it.
+    fn roll_if_old(&self, now_ms: i64) {
+        let mut writer = self.writer.lock();
+        if self.check_usable().is_err() {
+            return;
+        }
+        if let Err(error) = self.roll_if_due(&mut writer, 0, &self.config(), now_ms) {
+            tracing::warn!(partition = self.place.name(), %error, "a segment could not be closed");
+        }
+    }
+
+    /// Syncs all, writes the producer snapshot and refuses everything from now on. The log end if all
+    /// went well.
+    pub(crate) fn close(&self) -> Option<i64> {
+        let writer = self.writer.lock();
+        let closed = self.check_usable().and_then(|()| {
+            self.active()?.finish()?;
+            self.write_snapshot(&writer.producers)
+        });
+        self.stop(PartitionState::Gone, LogError::Closed);
+        match closed {
+            Ok(log_end) => Some(log_end),
+            Err(error) => {
+                tracing::warn!(partition = self.place.name(), %error, "a partition could not be closed cleanly");
+                None
+            }
+        }
+    }
+}
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

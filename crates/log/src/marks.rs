@@ -1,0 +1,131 @@
+//! How far a partition has come: written, synced, shown. Pure.
+
+use crate::{Flush, PartitionState, Watermarks};
+
+/// An offset and where it lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Mark {
+    pub(crate) offset: i64,
+    /// First offset of the segment.
+    pub(crate) segment: i64,
+    /// Position in the segment.
+    pub(crate) position: u64,
+}
+
+/// The marks of one partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Marks {
+    pub(crate) log_start: i64,
+    /// Behind the last record.
+    pub(crate) log_end: Mark,
+    /// Behind the last record that an fsync covers.
+    pub(crate) synced: Mark,
+    /// Behind the last record that is shown. It never goes back, save by a cut.
+    pub(crate) shown: Mark,
+    pub(crate) leader_epoch: i32,
+    pub(crate) state: PartitionState,
+    /// Raised by each cut, so that a sync that began before one does not speak for what came after.
+    pub(crate) history: u64,
+}
+
+impl Mark {
+    pub(crate) fn start(offset: i64) -> Self {
+        Self { offset, segment: offset, position: 0 }
+    }
+}
+
+impl Marks {
+    /// Those of a partition in which everything is synced.
+    pub(crate) fn all_at(end: Mark, log_start: i64, leader_epoch: i32) -> Self {
+        let state = PartitionState::Online;
+        Self { log_start, log_end: end, synced: end, shown: end, leader_epoch, state, history: 0 }
+    }
+
+    /// Those of a partition that could not be opened.
+    pub(crate) fn offline() -> Self {
+        let state = PartitionState::Offline;
+        Self { state, ..Self::all_at(Mark::start(0), 0, 0) }
+    }
+
+    /// Shows what the flush policy allows (rule L1).
+    pub(crate) fn show(&mut self, flush: Flush) {
+        let end = match flush {
+            Flush::Durable => self.synced,
+            Flush::Interval | Flush::Os => self.log_end,
+        };
+        if (end.offset, end.segment) > (self.shown.offset, self.shown.segment) {
+            self.shown = end;
+        }
+    }
+
+    /// Takes a sync that was begun when the marks were `then`.
+    pub(crate) fn synced_since(&mut self, then: &Self) {
+        if self.history == then.history && self.synced.offset < then.log_end.offset {
+            self.synced = then.log_end;
+        }
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        self.synced.offset >= self.log_end.offset
+    }
+
+    pub(crate) fn watermarks(&self) -> Watermarks {
+        Watermarks {
+            log_start: self.log_start,
+            high_watermark: self.shown.offset,
+            last_stable_offset: self.shown.offset,
+            log_end: self.log_end.offset,
+            leader_epoch: self.leader_epoch,
+            state: self.state,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(offset: i64) -> Mark {
+        Mark { offset, segment: 0, position: offset.unsigned_abs() * 10 }
+    }
+
+    fn written(log_end: i64, synced: i64) -> Marks {
+        let mut marks = Marks::all_at(at(synced), 0, 0);
+        marks.log_end = at(log_end);
+        marks
+    }
+
+    #[test]
+    fn durable_shows_what_is_synced_and_the_others_the_log_end() {
+        for (flush, shown) in [(Flush::Durable, 3), (Flush::Interval, 8), (Flush::Os, 8)] {
+            let mut marks = written(8, 3);
+            marks.show(flush);
+            assert_eq!(marks.watermarks().high_watermark, shown, "{flush:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_shown_stays_shown_when_the_policy_gets_stricter() {
+        let mut marks = written(8, 3);
+        marks.show(Flush::Os);
+        marks.show(Flush::Durable);
+        assert_eq!(marks.watermarks().high_watermark, 8);
+    }
+
+    #[test]
+    fn a_sync_begun_before_a_cut_says_nothing() {
+        let then = written(8, 3);
+        let mut cut = Marks { history: 1, ..Marks::all_at(at(3), 0, 1) };
+        cut.log_end = at(9);
+        cut.synced_since(&then);
+        assert_eq!(cut.synced, at(3));
+    }
+
+    #[test]
+    fn a_slow_sync_does_not_take_back_a_newer_one() {
+        let older = written(5, 3);
+        let mut marks = written(9, 7);
+        marks.synced_since(&older);
+        assert_eq!(marks.synced, at(7));
+    }
+}

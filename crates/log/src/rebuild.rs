@@ -1,0 +1,156 @@
+//! Opening a stored segment: by its indexes if they can be trusted, else by reading it whole.
+
+use std::path::Path;
+
+use tracing::warn;
+
+use crate::LogError;
+use crate::durable_file;
+use crate::file_name::{self, FileKind};
+use crate::fs::{FileSystem, OpenMode};
+use crate::scan::{Depth, Scan, Step};
+use crate::segment::Segment;
+use crate::tip::{IndexPoint, Tip};
+use crate::{offset_index, time_index};
+
+/// What to do with bytes that are no whole batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tail {
+    /// Cut there: the segment was written to when the power went.
+    Cut,
+    /// Refuse: the segment was synced as a whole, so something else broke it.
+    Refuse,
+}
+
+/// Opens a segment that was finished, reading only the headers behind the last index entry. None if
+/// the indexes are missing or do not fit the data.
+pub(crate) fn open_indexed(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    base_offset: i64,
+) -> Result<Option<Segment>, LogError> {
+    for kind in [FileKind::OffsetIndex, FileKind::TimeIndex] {
+        let path = file_name::path(dir, base_offset, kind);
+        if !fs.exists(&path).map_err(LogError::io("open", &path))? {
+            return Ok(None);
+        }
+    }
+    let Some(segment) = Segment::indexed(fs, dir, base_offset, Tip::new(base_offset))? else {
+        return Ok(None);
+    };
+    let tip = indexed_tip(&segment)?;
+    Ok(tip.map(|tip| {
+        segment.set_tip(tip);
+        segment
+    }))
+}
+
+/// The tip by the indexes and the headers behind their last entry; None if they contradict each other.
+fn indexed_tip(segment: &Segment) -> Result<Option<Tip>, LogError> {
+    let len = segment.file().len().map_err(LogError::io("read", segment.path()))?;
+    let mut tip = Tip::new(segment.base_offset);
+    if let Some((last_offset, position)) = segment.offset_index.last()? {
+        // An entry never points to the first batch; zeros are what a lost sector leaves.
+        if position == 0 || !ends_at(segment, position, len, last_offset) {
+            return Ok(None);
+        }
+        tip.size = position;
+        tip.indexed_to = position;
+    }
+    if let Some(greatest) = segment.time_index.last()? {
+        tip.greatest = greatest;
+    }
+    let mut scan =
+        Scan::new(segment.path(), segment.file().as_ref(), Depth::Headers, tip.size, len);
+    loop {
+        match scan.step()? {
+            Step::Batch { header, .. } => {
+                tip.take(&header, u64::MAX);
+            }
+            Step::End => break,
+            Step::Broken { .. } => return Ok(None),
+        }
+    }
+    Ok((tip.greatest.last_offset <= tip.next_offset).then_some(tip))
+}
+
+fn ends_at(segment: &Segment, position: u64, len: u64, last_offset: i64) -> bool {
+    position < len
+        && segment.header_at(position).is_ok_and(|header| header.last_offset() == last_offset)
+}
+
+/// Reads a segment whole, checks every batch and writes its indexes anew. Data and indexes are synced;
+/// their names once the folder was.
+pub(crate) fn rebuild(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    base_offset: i64,
+    interval: u64,
+    tail: Tail,
+) -> Result<Segment, LogError> {
+    let path = file_name::path(dir, base_offset, FileKind::Log);
+    let file = fs.open(&path, OpenMode::Write).map_err(LogError::io("open", &path))?;
+    let len = file.len().map_err(LogError::io("read", &path))?;
+    let mut scan = Scan::new(&path, file.as_ref(), Depth::Checksums, 0, len);
+    let found = read_whole(&mut scan, base_offset, interval)?;
+    if let Some((position, reason)) = found.broken {
+        if tail == Tail::Refuse {
+            return Err(LogError::Damaged { path, position, reason });
+        }
+        warn!(path = %path.display(), position, len, reason, "cut the torn end of a segment");
+        file.truncate(position).map_err(LogError::io("cut", &path))?;
+    }
+    file.sync_data().map_err(LogError::io("sync", &path))?;
+    write_indexes(fs, dir, base_offset, &found.points)?;
+    Segment::indexed(fs, dir, base_offset, found.tip)?.ok_or_else(|| LogError::Damaged {
+        path,
+        position: 0,
+        reason: "its indexes could not be written anew".to_owned(),
+    })
+}
+
+struct Found {
+    tip: Tip,
+    points: Vec<IndexPoint>,
+    broken: Option<(u64, String)>,
+}
+
+fn read_whole(scan: &mut Scan<'_>, base_offset: i64, interval: u64) -> Result<Found, LogError> {
+    let mut found = Found { tip: Tip::new(base_offset), points: Vec::new(), broken: None };
+    loop {
+        match scan.step()? {
+            Step::Batch { header, position } if header.base_offset != found.tip.next_offset => {
+                let due = found.tip.next_offset;
+                let reason = format!("offset {} stands where {due} is due", header.base_offset);
+                found.broken = Some((position, reason));
+            }
+            Step::Batch { header, .. } => {
+                found.points.extend(found.tip.take(&header, interval));
+                continue;
+            }
+            Step::End => {}
+            Step::Broken { position, reason } => found.broken = Some((position, reason)),
+        }
+        return Ok(found);
+    }
+}
+
+fn write_indexes(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    base_offset: i64,
+    points: &[IndexPoint],
+) -> Result<(), LogError> {
+    let mut offsets = Vec::with_capacity(points.len() * 8);
+    let mut times = Vec::with_capacity(points.len() * 12);
+    let mut newest = -1;
+    for point in points {
+        offsets.extend(offset_index::encode(base_offset, point.last_offset, point.position));
+        if point.greatest.timestamp > newest {
+            newest = point.greatest.timestamp;
+            times.extend(time_index::encode(base_offset, point.greatest));
+        }
+    }
+    durable_file::put(fs, &file_name::path(dir, base_offset, FileKind::OffsetIndex), &offsets)?;
+    durable_file::put(fs, &file_name::path(dir, base_offset, FileKind::TimeIndex), &times)
+}

@@ -1,0 +1,234 @@
+//! Opening a stored partition: what a crash left is completed or cut, never guessed.
+//!
+//! Every segment but the last was synced with its indexes before the next one was made, so it is opened
+//! by its indexes; where they are missing it is read whole, and a broken batch in it is an error. The
+//! last one is read whole after a crash and cut behind its last whole batch. When this returns,
+//! everything found is on stable storage.
+
+use std::sync::Arc;
+
+use crate::LogError;
+use crate::checkpoint::Place;
+use crate::durable_file::{self, UNFINISHED};
+use crate::epochs::Epochs;
+use crate::file_name::{self, FileKind};
+use crate::producer_snapshot;
+use crate::producers::{Producers, Sequenced};
+use crate::rebuild::{Tail, open_indexed, rebuild};
+use crate::scan::Step;
+use crate::segment::Segment;
+
+/// How the log ended last time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    /// Closed, at this log end.
+    Cleanly { log_end: i64 },
+    /// Killed, or the power went.
+    Uncleanly,
+}
+
+/// A partition as it was found.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    /// Oldest first; the last one is the active one.
+    pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) log_start: i64,
+    pub(crate) epochs: Epochs,
+    pub(crate) producers: Producers,
+    /// False if the last segment had to be read whole.
+    pub(crate) clean: bool,
+}
+
+/// Opens the partition. `interval` is `index.interval.bytes`.
+pub(crate) fn recover(
+    place: &Place,
+    interval: u64,
+    ended: Ended,
+    now_ms: i64,
+) -> Result<Recovered, LogError> {
+    place.check_metadata()?;
+    let log_start = place.read_log_start()?;
+    let bases = clear(place, log_start)?;
+    let (segments, clean) = open_segments(place, &bases, interval, ended)?;
+    let log_end = segments.last().map_or(0, |segment| segment.tip().next_offset);
+    if log_end < log_start {
+        return Err(missing(place, format!("it ends at {log_end}, below its start {log_start}")));
+    }
+    let mut epochs = place.read_epochs()?;
+    if epochs.passes(log_end) {
+        epochs.begin(log_end);
+        place.write_epochs(&epochs)?;
+    }
+    let producers = load_producers(place, &segments, log_end, now_ms)?;
+    place.sync_dir()?;
+    Ok(Recovered { segments, log_start, epochs, producers, clean })
+}
+
+/// Removes what was never finished and what lies below the log start; answers the bases left.
+fn clear(place: &Place, log_start: i64) -> Result<Vec<i64>, LogError> {
+    let files = list(place)?;
+    let mut bases: Vec<i64> =
+        files.iter().filter(|(_, kind)| *kind == FileKind::Log).map(|(base, _)| *base).collect();
+    bases.sort_unstable();
+    // A segment goes when the next one begins at or below the log start, as retention removes it.
+    let gone = bases.iter().skip(1).take_while(|base| **base <= log_start).count();
+    bases.drain(..gone);
+    match bases.first() {
+        Some(first) if *first <= log_start => {}
+        Some(first) => {
+            let reason =
+                format!("its first segment begins at {first}, its log start is {log_start}");
+            return Err(missing(place, reason));
+        }
+        None => return Err(missing(place, "it has no segment".to_owned())),
+    }
+    for (offset, kind) in files {
+        if kind != FileKind::Snapshot && !bases.contains(&offset) {
+            let path = file_name::path(&place.dir, offset, kind);
+            durable_file::remove_if_there(place.fs.as_ref(), &path)?;
+        }
+    }
+    Ok(bases)
+}
+
+/// The files with an offset for a name; unfinished ones are removed.
+fn list(place: &Place) -> Result<Vec<(i64, FileKind)>, LogError> {
+    let entries = place.fs.list(&place.dir).map_err(LogError::io("list", &place.dir))?;
+    for entry in entries.iter().filter(|entry| entry.name.ends_with(UNFINISHED)) {
+        durable_file::remove_if_there(place.fs.as_ref(), &place.dir.join(&entry.name))?;
+    }
+    Ok(entries.iter().filter_map(|entry| file_name::parse(&entry.name)).collect())
+}
+
+fn open_segments(
+    place: &Place,
+    bases: &[i64],
+    interval: u64,
+    ended: Ended,
+) -> Result<(Vec<Arc<Segment>>, bool), LogError> {
+    let mut segments = Vec::with_capacity(bases.len());
+    let mut clean = true;
+    for (number, &base) in bases.iter().enumerate() {
+        let segment = match bases.get(number + 1) {
+            Some(&next) => open_closed(place, base, next, interval)?,
+            None => {
+                let active = open_active(place, base, interval, ended)?;
+                clean = active.1;
+                active.0
+            }
+        };
+        segments.push(Arc::new(segment));
+    }
+    Ok((segments, clean))
+}
+
+fn open_closed(place: &Place, base: i64, next: i64, interval: u64) -> Result<Segment, LogError> {
+    let fs = place.fs.as_ref();
+    let segment = match open_indexed(fs, &place.dir, base)? {
+        Some(segment) => segment,
+        None => {
+            let segment = rebuild(fs, &place.dir, base, interval, Tail::Refuse)?;
+            segment.finish()?;
+            segment
+        }
+    };
+    let tip = segment.tip();
+    if tip.next_offset == next {
+        return Ok(segment);
+    }
+    let end = tip.next_offset;
+    Err(segment
+        .damaged(tip.size, format!("it ends at offset {end}, the next segment begins at {next}")))
+}
+
+/// The last segment, and whether it was found as it had been closed.
+fn open_active(
+    place: &Place,
+    base: i64,
+    interval: u64,
+    ended: Ended,
+) -> Result<(Segment, bool), LogError> {
+    let fs = place.fs.as_ref();
+    if let Ended::Cleanly { log_end } = ended
+        && let Some(segment) = open_indexed(fs, &place.dir, base)?
+        && segment.tip().next_offset == log_end
+    {
+        return Ok((segment, true));
+    }
+    let tail = match ended {
+        // All of it was synced: whatever is missing now was not lost with the power.
+        Ended::Cleanly { .. } => Tail::Refuse,
+        Ended::Uncleanly => Tail::Cut,
+    };
+    let segment = rebuild(fs, &place.dir, base, interval, tail)?;
+    match ended {
+        Ended::Cleanly { log_end } if segment.tip().next_offset != log_end => {
+            let tip = segment.tip();
+            let end = tip.next_offset;
+            Err(segment
+                .damaged(tip.size, format!("it ends at offset {end}, it was closed at {log_end}")))
+        }
+        Ended::Cleanly { .. } => Ok((segment, true)),
+        Ended::Uncleanly => Ok((segment, false)),
+    }
+}
+
+/// What the producers sent last: the newest whole snapshot, and the batches behind it.
+fn load_producers(
+    place: &Place,
+    segments: &[Arc<Segment>],
+    log_end: i64,
+    now_ms: i64,
+) -> Result<Producers, LogError> {
+    let (mut producers, from) = newest_snapshot(place, segments, log_end)?;
+    for segment in segments.iter().filter(|segment| segment.tip().next_offset > from) {
+        let Some((_, position)) = segment.find(from.max(segment.base_offset))? else { continue };
+        let mut scan = segment.headers(position);
+        loop {
+            match scan.step()? {
+                Step::Batch { header, .. } => {
+                    if let Some(batch) = Sequenced::of(&header) {
+                        producers.record(batch, now_ms);
+                    }
+                }
+                Step::End => break,
+                Step::Broken { position, reason } => return Err(segment.damaged(position, reason)),
+            }
+        }
+    }
+    producers.expire(now_ms);
+    Ok(producers)
+}
+
+/// The newest snapshot that is whole, and its offset. Those that belong to no segment or lie above the
+/// log end are removed.
+fn newest_snapshot(
+    place: &Place,
+    segments: &[Arc<Segment>],
+    log_end: i64,
+) -> Result<(Producers, i64), LogError> {
+    let first = segments.first().map_or(0, |segment| segment.base_offset);
+    let mut newest = (Producers::default(), first);
+    let mut offsets: Vec<i64> = list(place)?
+        .into_iter()
+        .filter_map(|(offset, kind)| (kind == FileKind::Snapshot).then_some(offset))
+        .collect();
+    offsets.sort_unstable();
+    for offset in offsets {
+        let path = file_name::path(&place.dir, offset, FileKind::Snapshot);
+        let begins = segments.iter().any(|segment| segment.base_offset == offset);
+        if offset > log_end || !(begins || offset == log_end) {
+            durable_file::remove_if_there(place.fs.as_ref(), &path)?;
+            continue;
+        }
+        let content = durable_file::read(place.fs.as_ref(), &path)?;
+        if let Some(producers) = content.as_deref().and_then(producer_snapshot::decode) {
+            newest = (producers, offset);
+        }
+    }
+    Ok(newest)
+}
+
+fn missing(place: &Place, reason: String) -> LogError {
+    LogError::Damaged { path: place.dir.clone(), position: 0, reason }
+}

@@ -1,0 +1,137 @@
+//! Cutting a partition, and reopening one by itself after a failed fsync.
+
+use std::sync::Arc;
+
+use crate::LogError;
+use crate::checkpoint::Place;
+use crate::fs::OpenMode;
+use crate::marks::Mark;
+use crate::partition::{Partition, Writer};
+use crate::recovery::Ended;
+use crate::segment::Segment;
+
+const PROBE: &str = "probe.tmp";
+
+/// What the probe writes, in bytes: enough that the disk has to give a block.
+const PROBE_BYTES: usize = 4096;
+
+/// When the next attempt is due; the wait doubles from one to the next.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Retry {
+    failures: u32,
+    next_ms: i64,
+}
+
+impl Retry {
+    const FIRST_MS: i64 = 100;
+    const MOST_MS: i64 = 10_000;
+
+    pub(crate) fn failed(&mut self, now_ms: i64) {
+        let wait = Self::FIRST_MS << self.failures.min(10);
+        self.failures += 1;
+        self.next_ms = now_ms + wait.min(Self::MOST_MS);
+    }
+
+    pub(crate) fn is_due(&self, now_ms: i64) -> bool {
+        now_ms >= self.next_ms
+    }
+}
+
+impl Partition {
+    /// Cuts everything from `offset` on and begins a new leader epoch; a batch that holds `offset`
+    /// inside goes as a whole. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`LogError::OffsetOutOfRange`] below the log start or above the log end. After an error of the
+    /// disk the cut is completed when the partition reopens.
+    pub fn truncate(&self, offset: i64) -> Result<(), LogError> {
+        let mut writer = self.writer.lock();
+        self.check_usable()?;
+        let marks = self.marks();
+        let (log_start, log_end) = (marks.log_start, marks.log_end.offset);
+        if !(log_start..=log_end).contains(&offset) {
+            return Err(LogError::OffsetOutOfRange { offset, log_start, log_end });
+        }
+        let to = self.mark_at(offset)?.unwrap_or(marks.log_end);
+        // From here on it is cut: if the disk fails half way, reopening goes on from these marks.
+        self.change(|marks| (marks.log_end, marks.synced, marks.shown) = (to, to, to));
+        self.cut(&mut writer, to, 0).map_err(|error| self.poison(&error))
+    }
+
+    /// Where the batch that holds `offset` begins; None at the log end.
+    fn mark_at(&self, offset: i64) -> Result<Option<Mark>, LogError> {
+        let segments = self.segments.read();
+        let after = segments.partition_point(|segment| segment.base_offset <= offset);
+        let Some(segment) = after.checked_sub(1).and_then(|at| segments.get(at)) else {
+            return Ok(None);
+        };
+        Ok(segment.find(offset)?.map(|(header, position)| Mark {
+            offset: header.base_offset,
+            segment: segment.base_offset,
+            position,
+        }))
+    }
+
+    /// Tries to bring back a partition that is poisoned or could not be opened, once it is due.
+    pub(crate) fn revive(&self, now_ms: i64) {
+        let due = self.writer.lock().retry.is_due(now_ms);
+        match self.fault() {
+            Some(LogError::Poisoned { .. }) if due => self.reopen(now_ms),
+            Some(LogError::Io { .. } | LogError::NoSpace { .. }) if due => {
+                self.open(Ended::Uncleanly, now_ms);
+            }
+            _ => {}
+        }
+    }
+
+    fn reopen(&self, now_ms: i64) {
+        let mut writer = self.writer.lock();
+        let reopened =
+            probe(&self.place).and_then(|()| self.cut(&mut writer, self.marks().synced, now_ms));
+        match reopened {
+            Ok(()) => tracing::info!(partition = self.place.name(), "a partition has reopened"),
+            Err(error) => {
+                tracing::warn!(partition = self.place.name(), %error, "a partition cannot reopen yet");
+                writer.retry.failed(now_ms);
+            }
+        }
+    }
+
+    /// Removes everything behind `to`, reads the rest again from the disk, and goes on in a new segment
+    /// under a new leader epoch.
+    fn cut(&self, writer: &mut Writer, to: Mark, now_ms: i64) -> Result<(), LogError> {
+        // Nobody reads while data goes away under the marks.
+        let mut segments = self.segments.write();
+        // The newest goes first and its name with it: what a crash leaves has no hole.
+        for segment in segments.iter().rev().filter(|segment| segment.base_offset > to.segment) {
+            self.remove_segment(segment.base_offset)?;
+        }
+        if let Some(holder) = segments.iter().find(|segment| segment.base_offset == to.segment) {
+            cut_file(holder, to.position)?;
+        }
+        let mut found = self.recover(Ended::Uncleanly, now_ms)?;
+        found.epochs.begin(to.offset);
+        self.place.write_epochs(&found.epochs)?;
+        if let Some(last) = found.segments.last().filter(|_| to.is_inside()) {
+            last.finish()?;
+        }
+        found.segments.retain(|segment| segment.base_offset != to.offset);
+        found.segments.push(Arc::new(self.make_segment(&found.producers, to.offset)?));
+        self.install(writer, &mut segments, found, now_ms)
+    }
+}
+
+fn cut_file(segment: &Segment, position: u64) -> Result<(), LogError> {
+    segment.file().truncate(position).map_err(LogError::io("cut", segment.path()))?;
+    segment.sync()
+}
+
+/// Writes and syncs a file of its own, to see whether the disk takes data again.
+fn probe(place: &Place) -> Result<(), LogError> {
+    let path = place.dir.join(PROBE);
+    let file = place.fs.open(&path, OpenMode::Create).map_err(LogError::io("create", &path))?;
+    file.write_at(&[0; PROBE_BYTES], 0).map_err(LogError::io("write", &path))?;
+    file.sync_data().map_err(LogError::io("sync", &path))?;
+    place.fs.remove(&path).map_err(LogError::io("remove", &path))?;
+    place.sync_dir()
+}
