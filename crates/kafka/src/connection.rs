@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use highwater_protocol::{
-    ApiVersionsRequest, ApiVersionsResponse, ErrorCode, Message, Request, ResponseHeader, frame,
+    ApiVersionsRequest, ApiVersionsResponse, ErrorCode, Message, Reader, Request, ResponseHeader,
+    frame,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -136,8 +137,9 @@ impl Connection {
     ) -> Result<R::Response, CallError> {
         let version = self.version::<R>()?;
         let mut answer = self.exchange(request, version, patience).await?;
+        // Bytes behind the body are let pass, as Kafka's own clients do: some brokers send them.
         ResponseHeader::decode(&mut answer, R::KEY, version)
-            .and_then(|_| R::Response::decode_body(answer, version))
+            .and_then(|_| R::Response::decode(&mut Reader::new(answer), version))
             .map_err(|error| self.malformed::<R>(&error))
     }
 
@@ -174,30 +176,32 @@ impl Connection {
             client_software_name: "highwater".to_owned(),
             client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let mut answer = self.try_versions(&request, API_VERSIONS).await?;
-        if answer.error_code == ErrorCode::UNSUPPORTED_VERSION {
-            answer = self.try_versions(&request, 0).await?;
-        }
-        if !answer.error_code.is_ok() {
-            let detail = format!("{} to ApiVersions", answer.error_code);
-            return Err(CallError::Unsupported(format!("{}: {detail}", self.address)));
+        let answer = match self.try_versions(&request, API_VERSIONS).await? {
+            Some(answer) => answer,
+            None => self.try_versions(&request, 0).await?.unwrap_or_default(),
+        };
+        if !answer.error_code.is_ok() || answer.api_keys.is_empty() {
+            let what = format!("ApiVersions: {} answers {}", self.address, answer.error_code);
+            return Err(CallError::Unsupported(what));
         }
         let versions = answer.api_keys.iter();
         Ok(versions.map(|api| (api.api_key, (api.min_version, api.max_version))).collect())
     }
 
-    /// A broker that does not know the version answers in version 0 with an error (KIP-511).
+    /// `None` when the broker does not speak the version. Such an answer is in version 0 (KIP-511),
+    /// but not everywhere, and says nothing that is needed.
     async fn try_versions(
         &self,
         request: &ApiVersionsRequest,
         version: i16,
-    ) -> Result<ApiVersionsResponse, CallError> {
+    ) -> Result<Option<ApiVersionsResponse>, CallError> {
         let mut answer = self.exchange(request, version, self.request_timeout).await?;
         let malformed = |error| self.malformed::<ApiVersionsRequest>(&error);
         ResponseHeader::decode(&mut answer, ApiVersionsRequest::KEY, version).map_err(malformed)?;
-        let refused = answer.starts_with(&ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes());
-        let version = if refused { 0 } else { version };
-        ApiVersionsResponse::decode_body(answer, version).map_err(malformed)
+        if answer.starts_with(&ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes()) {
+            return Ok(None);
+        }
+        ApiVersionsResponse::decode_body(answer, version).map(Some).map_err(malformed)
     }
 
     fn lost(&self, detail: &str) -> CallError {

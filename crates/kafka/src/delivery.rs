@@ -138,6 +138,8 @@ impl ProducerContext for Deliveries {
 impl ClientContext for Deliveries {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         match level {
+            // It calls the settings that we chose on purpose experimental, at every start.
+            _ if facility == "CONFWARN" => tracing::debug!(facility, "librdkafka: {message}"),
             RDKafkaLogLevel::Emerg
             | RDKafkaLogLevel::Alert
             | RDKafkaLogLevel::Critical

@@ -1,8 +1,30 @@
 //! A client for any Kafka: the embedded log or Apache Kafka, through the protocol alone.
 //!
-//! Three parts: [`Admin`] (topics, configurations, offset lookups), [`Reader`] (many readers over
-//! few connections, read_committed from the first day, rule L8) and [`Writer`] (begin, send,
-//! offsets, commit, abort; at-least-once first).
+//! Three parts: [`Admin`] (topics and configurations), [`Reader`] (many readers over few
+//! connections, read_committed from the first day, rule L8) and [`Writer`] (begin, send, offsets,
+//! commit, abort; at-least-once first). Readers and admins ride over lost connections, restarts
+//! and moved leaders for a while; a writer that cannot keep its contract breaks and says so.
+//!
+//! ```no_run
+//! use highwater_kafka::{OffsetSpec, Reader};
+//!
+//! # async fn example() -> Result<(), highwater_kafka::KafkaError> {
+//! let reader = Reader::new("127.0.0.1:9092");
+//! let latest = reader.list_offset("orders", 0, OffsetSpec::Latest).await?;
+//! let mut offset = latest.map_or(0, |latest| latest.offset);
+//! let mut edges = reader.watch("orders", 0).await?;
+//! loop {
+//!     let fetched = reader.fetch("orders", 0, offset, 1 << 20).await?;
+//!     for record in &fetched.records {
+//!         println!("{} {:?}", record.offset, record.value);
+//!     }
+//!     offset = fetched.next_offset;
+//!     if edges.wait_for(|edges| edges.last_stable > offset).await.is_err() {
+//!         return Ok(());
+//!     }
+//! }
+//! # }
+//! ```
 
 mod admin;
 mod backoff;

@@ -1,0 +1,24 @@
+//! The at-least-once writer keeps the contract of writers.
+
+use highwater_kafka::at_least_once;
+
+use crate::contract;
+
+macro_rules! keeps {
+    ($($check:ident)*) => { $(
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $check() {
+            contract::$check(at_least_once).await;
+        }
+    )* };
+}
+
+keeps! {
+    acknowledges_in_order_what_is_there
+    offsets_are_stored_and_not_counted
+    survives_a_broker_that_comes_and_goes
+    keeps_its_bounds_while_the_broker_stalls
+    breaks_when_a_record_is_late
+    breaks_when_the_broker_refuses_a_record
+    refuses_a_record_above_its_own_limit
+}
