@@ -1,1 +1,74 @@
-//! stub
+//! Captures the changes of a PostgreSQL database, in the order in which it commits them.
+//!
+//! A first start makes a publication and a replication slot, reads the captured tables in the
+//! slot's exported snapshot, and then streams what was committed since. Every record carries the
+//! position that holds once it is safe; the server is told of a position only after it is stored,
+//! so what is stored and what the server keeps always fit each other, and where they do not the
+//! start is refused with both numbers.
+//!
+//! The parts, along the flow of data:
+//!
+//! - `settings`, `filter`: the configuration, under Debezium's names.
+//! - `opening`: a start. `start_decision` and `preflight` decide it without I/O.
+//! - `session`, `frame`, `reader`: the replication connection.
+//! - [`pgoutput`]: the decoder of the stream.
+//! - `engine`, `tables`, `envelope`: from messages to records, without I/O.
+//! - `snapshot`, `copy_text`: the tables as they were at a point.
+//! - [`PostgresConnector`]: what the worker sees of all this.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use highwater_connector::SourceConnector as _;
+//! use highwater_postgres::PostgresConnector;
+//!
+//! let connector = PostgresConnector::new();
+//! let values: BTreeMap<String, String> = [
+//!     ("database.hostname", "localhost"),
+//!     ("database.user", "capture"),
+//!     ("database.dbname", "shop"),
+//!     ("topic.prefix", "shop"),
+//!     ("table.include.list", "public.orders,public.items"),
+//! ]
+//! .map(|(name, value)| (name.to_owned(), value.to_owned()))
+//! .into();
+//! let config = connector.config().parse(&values, &[]).unwrap();
+//! assert_eq!(connector.topics(&config).schema, "shop.schema");
+//! ```
+
+mod auth;
+mod catalog;
+mod connector;
+mod copy_text;
+mod cursor;
+mod ddl;
+mod engine;
+mod envelope;
+mod error;
+mod filter;
+mod frame;
+mod json;
+mod lsn;
+mod name;
+mod offset;
+mod offset_change;
+mod opening;
+pub mod pgoutput;
+mod preflight;
+mod reader;
+mod relation;
+mod session;
+mod settings;
+mod shape;
+mod snapshot;
+mod start_decision;
+mod stream;
+mod tables;
+mod task;
+mod timeline;
+
+pub use connector::PostgresConnector;
+pub use cursor::DecodeError;
+pub use error::code;
+pub use lsn::{Lsn, LsnError};
+pub use name::{NameError, TableName};

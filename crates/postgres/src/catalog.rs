@@ -1,0 +1,337 @@
+//! What the server's catalog says: questions over an ordinary connection.
+
+use std::collections::HashMap;
+
+use highwater_connector::{Column, ConnectorError};
+use tokio::task::JoinHandle;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, NoTls, Row};
+
+use crate::error::from_query;
+use crate::lsn::Lsn;
+use crate::name::TableName;
+use crate::pgoutput::{Relation, ReplicaIdentity};
+use crate::preflight::{Capacity, Publication, Published, Table};
+use crate::relation::RelationFacts;
+use crate::session::{NEVER_IDLE, PINNED};
+use crate::settings::Login;
+use crate::shape::{JsonKind, type_id};
+use crate::start_decision::Slot;
+
+/// An ordinary connection to the database.
+pub(crate) struct Catalog {
+    client: Client,
+    driver: JoinHandle<()>,
+    /// `server_version_num`, such as 150018.
+    version: i32,
+}
+
+impl Drop for Catalog {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+impl Catalog {
+    /// Connects.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub(crate) async fn connect(login: &Login) -> Result<Self, ConnectorError> {
+        let mut config = tokio_postgres::Config::new();
+        config
+            .host(&login.host)
+            .port(login.port)
+            .user(&login.user)
+            .dbname(&login.database)
+            .application_name("highwater")
+            .connect_timeout(login.connect_timeout)
+            .options(options());
+        if !login.password.is_empty() {
+            config.password(&login.password);
+        }
+        let doing = "connecting";
+        let (client, connection) =
+            config.connect(NoTls).await.map_err(|error| from_query(doing, &error))?;
+        let driver = tokio::spawn(async move {
+            // Whoever waits for an answer is told of the error.
+            let _ = connection.await;
+        });
+        let mut catalog = Self { client, driver, version: 0 };
+        catalog.statement("preparing the connection", NEVER_IDLE).await?;
+        let version = catalog.one(
+            "reading the version",
+            "SELECT current_setting('server_version_num')::int4",
+            &[],
+        );
+        catalog.version = version.await?.get(0);
+        Ok(catalog)
+    }
+
+    /// Whether the connection still stands.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.client.is_closed()
+    }
+
+    /// The connection itself, for reading tables.
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Runs statements without parameters.
+    ///
+    /// # Errors
+    /// When the server refuses them.
+    pub(crate) async fn statement(&self, doing: &str, sql: &str) -> Result<(), ConnectorError> {
+        self.client.batch_execute(sql).await.map_err(|error| from_query(doing, &error))
+    }
+
+    async fn rows(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, ConnectorError> {
+        self.client.query(sql, parameters).await.map_err(|error| from_query(doing, &error))
+    }
+
+    async fn one(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Row, ConnectorError> {
+        self.client.query_one(sql, parameters).await.map_err(|error| from_query(doing, &error))
+    }
+
+    /// What the server has room for.
+    pub(crate) async fn capacity(&self) -> Result<Capacity, ConnectorError> {
+        let row = self
+            .one(
+                "reading the server's settings",
+                "SELECT current_setting('wal_level'), current_setting('max_replication_slots')::int8,
+                        (SELECT count(*) FROM pg_replication_slots), pg_is_in_recovery()",
+                &[],
+            )
+            .await?;
+        Ok(Capacity {
+            wal_level: row.get(0),
+            slots: row.get(1),
+            slots_used: row.get(2),
+            in_recovery: row.get(3),
+        })
+    }
+
+    /// A replication slot.
+    pub(crate) async fn slot(&self, name: &str) -> Result<Option<Slot>, ConnectorError> {
+        // wal_status came with release 13.
+        let status = if self.version >= 130_000 { "wal_status" } else { "NULL::text" };
+        let sql = format!(
+            "SELECT plugin::text, database::text, {status}, restart_lsn::text,
+                    confirmed_flush_lsn::text, active_pid
+             FROM pg_replication_slots WHERE slot_name::text = $1"
+        );
+        let rows = self.rows("reading the slot", &sql, &[&name]).await?;
+        Ok(rows.first().map(|row| Slot {
+            plugin: row.get(0),
+            database: row.get(1),
+            wal_status: row.get(2),
+            restart_lsn: lsn(row.get(3)),
+            confirmed_flush: lsn(row.get(4)),
+            active_pid: row.get(5),
+        }))
+    }
+
+    /// All tables that can be published.
+    pub(crate) async fn tables(&self) -> Result<Vec<Table>, ConnectorError> {
+        let rows = self.rows("reading the tables", TABLES, &[]).await?;
+        rows.iter().map(table).collect()
+    }
+
+    /// A publication with its tables, as they appear in the stream.
+    pub(crate) async fn publication(
+        &self,
+        name: &str,
+    ) -> Result<Option<Publication>, ConnectorError> {
+        let doing = "reading the publication";
+        // Partitioned tables in publications came with release 13.
+        let via_root = if self.version >= 130_000 { "pubviaroot" } else { "false" };
+        let sql = format!(
+            "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, {via_root}
+             FROM pg_publication WHERE pubname::text = $1"
+        );
+        let rows = self.rows(doing, &sql, &[&name]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        // Column lists and row filters came with release 15.
+        let (attnames, rowfilter) = if self.version >= 150_000 {
+            ("(SELECT array_agg(a::text) FROM unnest(p.attnames) a)", "p.rowfilter")
+        } else {
+            ("NULL::text[]", "NULL::text")
+        };
+        let sql = format!(
+            "SELECT c.oid, p.schemaname::text, p.tablename::text, {attnames}, {rowfilter},
+                    c.relkind = 'p'
+             FROM pg_publication_tables p
+             JOIN pg_namespace n ON n.nspname = p.schemaname
+             JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
+             WHERE p.pubname::text = $1 ORDER BY p.schemaname, p.tablename"
+        );
+        let tables = self.rows(doing, &sql, &[&name]).await?;
+        Ok(Some(Publication {
+            all_tables: row.get(0),
+            insert: row.get(1),
+            update: row.get(2),
+            delete: row.get(3),
+            truncate: row.get(4),
+            via_root: row.get(5),
+            tables: tables.iter().map(published).collect(),
+        }))
+    }
+
+    /// Columns of a table that the stream shows, of those that its publication lists.
+    pub(crate) async fn columns(&self, table: &Published) -> Result<Vec<Column>, ConnectorError> {
+        // Generated columns can be published from release 18 on, and are listed there only then.
+        let generated = self.version >= 180_000 && table.columns.is_some();
+        let rows = self
+            .rows("reading the columns", COLUMNS, &[&table.oid, &table.columns, &generated])
+            .await?;
+        Ok(rows.iter().map(column).collect())
+    }
+
+    /// What the stream does not say of a table.
+    pub(crate) async fn facts(&self, relation: &Relation) -> Result<RelationFacts, ConnectorError> {
+        let doing = "looking up a table of the stream";
+        let (oids, modifiers): (Vec<u32>, Vec<i32>) =
+            relation.columns.iter().map(|column| (column.type_oid, column.type_modifier)).unzip();
+        let sql = "SELECT DISTINCT o, m, format_type(o, m)
+                   FROM unnest($1::oid[], $2::int4[]) AS t(o, m)
+                   WHERE EXISTS (SELECT FROM pg_type WHERE oid = o)";
+        let types = self.rows(doing, sql, &[&oids, &modifiers]).await?;
+        let key = self.rows(doing, PRIMARY_KEY, &[&relation.oid]).await?;
+        let above = self.rows(doing, ANCESTORS, &[&relation.oid]).await?;
+        let exists = "SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)";
+        Ok(RelationFacts {
+            exists: self.one(doing, exists, &[&relation.oid]).await?.get(0),
+            ancestors: above
+                .iter()
+                .map(|row| TableName::new(row.get::<_, String>(0), row.get::<_, String>(1)))
+                .collect(),
+            primary_key: key.iter().map(|row| row.get(0)).collect(),
+            type_names: types
+                .iter()
+                .map(|row| ((row.get(0), row.get(1)), row.get(2)))
+                .collect::<HashMap<_, _>>(),
+        })
+    }
+
+    /// Transactions that are open, oldest first: what a new slot has to wait for.
+    pub(crate) async fn open_transactions(&self) -> Result<Vec<String>, ConnectorError> {
+        let sql = "SELECT format('transaction %s of process %s (user %s, open for %s s)',
+                          backend_xid, pid, usename, extract(epoch FROM now() - xact_start)::int8)
+                   FROM pg_stat_activity
+                   WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+                   ORDER BY xact_start LIMIT 5";
+        let rows = self.rows("looking for open transactions", sql, &[]).await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+}
+
+fn options() -> String {
+    let settings = PINNED.into_iter().chain([("lock_timeout", "10000")]);
+    settings.map(|(name, value)| format!("-c {name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+const TABLES: &str = "
+    SELECT c.oid, n.nspname::text, c.relname::text, c.relkind = 'p', c.relreplident::text,
+           ARRAY(SELECT a.attname::text FROM pg_index i
+                 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+                 WHERE i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
+                 AND CASE c.relreplident WHEN 'd' THEN i.indisprimary
+                                         WHEN 'i' THEN i.indisreplident ELSE false END),
+           (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+            AND NOT a.attisdropped AND a.attgenerated = ''),
+           has_table_privilege(c.oid, 'SELECT'),
+           ARRAY(WITH RECURSIVE up(oid) AS (
+                     SELECT inhparent FROM pg_inherits WHERE inhrelid = c.oid AND c.relispartition
+                     UNION SELECT h.inhparent FROM pg_inherits h JOIN up ON h.inhrelid = up.oid)
+                 SELECT oid FROM up)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+      AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+    ORDER BY 2, 3";
+
+const ANCESTORS: &str = "
+    WITH RECURSIVE up(oid) AS (
+        SELECT h.inhparent FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid
+        WHERE h.inhrelid = $1 AND c.relispartition
+        UNION SELECT h.inhparent FROM pg_inherits h JOIN up ON h.inhrelid = up.oid)
+    SELECT n.nspname::text, c.relname::text
+    FROM up JOIN pg_class c ON c.oid = up.oid JOIN pg_namespace n ON n.oid = c.relnamespace";
+
+const PRIMARY_KEY: &str = "
+    SELECT a.attname::text FROM pg_index i
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+    WHERE i.indrelid = $1 AND i.indisprimary ORDER BY a.attnum";
+
+/// The key is what the stream flags (primary key or chosen index), or the primary key where the
+/// stream flags nothing of use.
+const COLUMNS: &str = "
+    SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+           EXISTS (SELECT FROM pg_index i
+                   WHERE i.indrelid = c.oid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+                   AND CASE c.relreplident WHEN 'i' THEN i.indisreplident
+                                           ELSE i.indisprimary END),
+           a.atttypid, a.atttypmod,
+           (WITH RECURSIVE down AS (
+                SELECT t.oid, t.typtype, t.typbasetype FROM pg_type t WHERE t.oid = a.atttypid
+                UNION ALL SELECT t.oid, t.typtype, t.typbasetype
+                FROM pg_type t JOIN down ON down.typtype = 'd' AND t.oid = down.typbasetype)
+            SELECT oid FROM down WHERE typtype <> 'd' LIMIT 1)
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.oid = $1 AND a.attnum > 0 AND NOT a.attisdropped
+      AND (a.attgenerated = '' OR $3) AND ($2::text[] IS NULL OR a.attname::text = ANY ($2))
+    ORDER BY a.attnum";
+
+fn column(row: &Row) -> Column {
+    let (oid, modifier): (u32, i32) = (row.get(4), row.get(5));
+    let base: Option<u32> = row.get(6);
+    Column {
+        name: row.get(0),
+        source_type: row.get(1),
+        json_type: JsonKind::of_type(base.unwrap_or(oid)).name().to_owned(),
+        nullable: row.get(2),
+        key: row.get(3),
+        type_id: type_id(oid, modifier),
+    }
+}
+
+fn table(row: &Row) -> Result<Table, ConnectorError> {
+    let letter: String = row.get(4);
+    let identity_columns: Vec<String> = row.get(5);
+    Ok(Table {
+        oid: row.get(0),
+        name: TableName::new(row.get::<_, String>(1), row.get::<_, String>(2)),
+        partitioned: row.get(3),
+        identity: ReplicaIdentity::from_letter(letter.bytes().next().unwrap_or(0))?,
+        identity_columns,
+        columns: usize::try_from(row.get::<_, i64>(6)).unwrap_or(0),
+        readable: row.get(7),
+        ancestors: row.get(8),
+    })
+}
+
+fn published(row: &Row) -> Published {
+    Published {
+        oid: row.get(0),
+        name: TableName::new(row.get::<_, String>(1), row.get::<_, String>(2)),
+        columns: row.get(3),
+        filter: row.get(4),
+        partitioned: row.get(5),
+    }
+}
+
+fn lsn(text: Option<String>) -> Option<Lsn> {
+    text.and_then(|text| text.parse().ok())
+}

@@ -1,0 +1,95 @@
+//! The connector: one value for all PostgreSQL sources.
+
+use async_trait::async_trait;
+use highwater_connector::{
+    Config, ConfigDef, ConnectorError, OffsetChange, OffsetVerdict, SourceConnector, SourceOffset,
+    SourcePartition, SourceTask, Topics, schema_topic,
+};
+use serde_json::{Map, Value};
+
+use crate::offset_change;
+use crate::opening::Connections;
+use crate::settings::{Settings, definition, fingerprint};
+use crate::task::PostgresTask;
+
+/// Names that `connector.class` may give.
+const CLASSES: &[&str] = &[
+    "io.highwater.postgres.PostgresConnector",
+    "postgres",
+    "PostgresConnector",
+    "io.debezium.connector.postgresql.PostgresConnector",
+];
+
+/// Captures the changes of PostgreSQL databases; see the crate.
+#[derive(Clone, Debug)]
+pub struct PostgresConnector {
+    definition: ConfigDef,
+}
+
+impl PostgresConnector {
+    /// The connector.
+    pub fn new() -> Self {
+        Self { definition: definition() }
+    }
+}
+
+impl Default for PostgresConnector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl SourceConnector for PostgresConnector {
+    fn classes(&self) -> &'static [&'static str] {
+        CLASSES
+    }
+
+    fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn config(&self) -> &ConfigDef {
+        &self.definition
+    }
+
+    fn partition(&self, config: &Config) -> SourcePartition {
+        let mut partition = Map::new();
+        partition.insert("server".to_owned(), Value::from(config.text("topic.prefix")));
+        SourcePartition(partition)
+    }
+
+    fn topics(&self, config: &Config) -> Topics {
+        let trail = config.text("topic.prefix").to_owned();
+        let schema = schema_topic(&trail);
+        Topics { trail, schema }
+    }
+
+    fn fingerprint(&self, config: &Config) -> String {
+        fingerprint(config)
+    }
+
+    fn before_open_transaction(&self, offset: &SourceOffset) -> Option<SourceOffset> {
+        let mut before = offset.clone();
+        before.0.shift_remove("event_index");
+        before.0.shift_remove("commit_lsn").map(|_| before)
+    }
+
+    async fn check_offset_change(
+        &self,
+        config: &Config,
+        change: &OffsetChange,
+    ) -> Result<OffsetVerdict, ConnectorError> {
+        if change.wanted.is_none() {
+            return Ok(OffsetVerdict::Accepted(None));
+        }
+        let settings = Settings::new(config)?;
+        let Connections { catalog, server, .. } = Connections::open(&settings).await?;
+        let slot = catalog.slot(&settings.slot).await?;
+        Ok(offset_change::judge(change, &settings.slot, slot.as_ref(), &server))
+    }
+
+    fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {
+        Ok(Box::new(PostgresTask::new(Settings::new(config)?)))
+    }
+}

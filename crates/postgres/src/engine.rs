@@ -1,0 +1,523 @@
+//! From the messages of the stream to records, without any I/O.
+//!
+//! The engine counts the events of each transaction, skips those that a stored offset covers,
+//! holds one record back so that the last one can bear the count, and gives each record the
+//! position that holds once it is safe. The same messages give the same records with the same
+//! identities, wherever it begins.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use highwater_connector::{
+    ConnectorError, ErrorKind, Generation, Hw, Position, RecordKind, SourceItem, SourceRecord,
+    TableDescription,
+};
+
+use crate::ddl;
+use crate::envelope::{Change, Encoded, Envelope, Origin};
+use crate::error::{code, unreadable};
+use crate::filter::Filter;
+use crate::lsn::Lsn;
+use crate::name::TableName;
+use crate::offset::{Partial, PgPosition, Positions, Reached, StoredOffset};
+use crate::pgoutput::{self, Message, PgTime, Relation, Tuple};
+use crate::relation::{Known, RelationFacts, captured};
+use crate::shape::{JsonKind, Shape};
+use crate::tables::Tables;
+
+/// The lane of every PostgreSQL source (rule P5).
+pub(crate) const LANE: &str = "pg";
+
+/// Where records go and what they bear.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    /// The trail.
+    pub(crate) trail: Arc<str>,
+    /// The schema topic beside it.
+    pub(crate) schema: Arc<str>,
+    /// Generation of this run.
+    pub(crate) generation: Generation,
+    /// Bound of key and value together.
+    pub(crate) record_limit: usize,
+}
+
+impl Output {
+    /// The record that stores a table description.
+    pub(crate) fn description(
+        &self,
+        description: &TableDescription,
+        position: Arc<dyn Position>,
+    ) -> SourceRecord {
+        // Strings and numbers always serialise into a vector.
+        let json = |result: serde_json::Result<Vec<u8>>| result.map(Bytes::from).ok();
+        SourceRecord {
+            kind: RecordKind::TableDescription,
+            topic: Arc::clone(&self.schema),
+            partition: Some(0),
+            key: json(serde_json::to_vec(&description.key())),
+            value: json(serde_json::to_vec(description)),
+            hw: None,
+            states: highwater_connector::ColumnStates::default(),
+            position,
+            boundary: false,
+        }
+    }
+
+    /// A record of the trail.
+    ///
+    /// # Errors
+    /// When it is above the record limit.
+    pub(crate) fn event(
+        &self,
+        table: &TableName,
+        encoded: Encoded,
+        hw: Hw,
+        position: Arc<dyn Position>,
+        boundary: bool,
+    ) -> Result<SourceRecord, ConnectorError> {
+        let Encoded { key, value, states } = encoded;
+        let size = key.as_ref().map_or(0, Bytes::len) + value.len();
+        if size > self.record_limit {
+            return Err(too_large(table, key.as_deref(), size, self.record_limit));
+        }
+        Ok(SourceRecord {
+            kind: RecordKind::Event,
+            topic: Arc::clone(&self.trail),
+            partition: Some(0),
+            key,
+            value: Some(value),
+            hw: Some(hw),
+            states,
+            position,
+            boundary,
+        })
+    }
+}
+
+/// A transaction whose messages are coming.
+#[derive(Debug)]
+struct Open {
+    commit_lsn: Lsn,
+    /// The same as position text.
+    position: String,
+    time: PgTime,
+    xid: u32,
+    /// Events so far.
+    index: u64,
+    /// Events that a stored offset covers.
+    skip: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    output: Output,
+    envelope: Envelope,
+    filter: Filter,
+    tables: Tables,
+    positions: Positions,
+    points: HashMap<TableName, Lsn>,
+    relations: HashMap<u32, Known>,
+    domains: HashMap<u32, JsonKind>,
+    /// Every transaction whose commit record starts below it was yielded, or is safe.
+    floor: Lsn,
+    partial: Option<Partial>,
+    open: Option<Open>,
+    pending: Option<SourceRecord>,
+    /// The position of the last record that was yielded.
+    yielded: Option<Reached>,
+}
+
+impl Engine {
+    /// An engine that begins at a stored offset.
+    pub(crate) fn new(
+        output: Output,
+        envelope: Envelope,
+        filter: Filter,
+        tables: Tables,
+        offset: &StoredOffset,
+    ) -> Self {
+        let point =
+            |table: &crate::offset::TableProgress| Some((table.table.clone(), table.point?));
+        Self {
+            output,
+            envelope,
+            filter,
+            tables,
+            positions: Positions::new(offset),
+            points: offset.snapshot.iter().filter_map(point).collect(),
+            relations: HashMap::new(),
+            domains: HashMap::new(),
+            floor: offset.lsn,
+            partial: offset.partial,
+            open: None,
+            pending: None,
+            yielded: None,
+        }
+    }
+
+    /// Takes one message that stands at `lsn` and adds what it gives to `out`.
+    ///
+    /// # Errors
+    /// When the message does not belong here, or gives something that cannot be delivered.
+    pub(crate) fn apply(
+        &mut self,
+        message: &Message,
+        lsn: Lsn,
+        out: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        match message {
+            Message::Begin { commit_lsn, commit_time, xid } => {
+                self.begin(*commit_lsn, *commit_time, *xid)
+            }
+            Message::Commit { end_lsn, .. } => self.commit(*end_lsn, out),
+            Message::Relation(relation) => {
+                self.relation(relation.clone(), RelationFacts::default());
+                Ok(())
+            }
+            Message::Type { oid, schema, name } => {
+                self.domains.insert(*oid, JsonKind::of_base_type(schema, name));
+                Ok(())
+            }
+            // Neither carries rows: where a change came from is told nowhere yet, and messages of
+            // pg_logical_emit_message are covered by the positions around them.
+            Message::Origin { .. } | Message::Logical { .. } => Ok(()),
+            Message::Insert { relation, new } => {
+                self.event(*relation, Change::Create { new }, lsn, out)
+            }
+            Message::Update { relation, old, new } => {
+                self.event(*relation, Change::Update { old: old.as_ref(), new }, lsn, out)
+            }
+            Message::Delete { relation, old } => {
+                self.event(*relation, Change::Delete { old }, lsn, out)
+            }
+            Message::Truncate { relations, .. } => relations
+                .iter()
+                .try_for_each(|relation| self.event(*relation, Change::Truncate, lsn, out)),
+            other => {
+                Err(unreadable(format!("the stream holds {other:?}, which was not asked for")))
+            }
+        }
+    }
+
+    /// Takes the shape of a table, with what the catalog adds.
+    pub(crate) fn relation(&mut self, relation: Relation, facts: RelationFacts) {
+        let name = TableName::new(relation.schema.as_str(), relation.table.as_str());
+        // A table that is gone is captured if it was.
+        let known = !facts.exists && self.tables.knows(&name.to_string());
+        let captured = captured(&self.filter, &name, &facts.ancestors) || known;
+        let point = self.points.get(&name).copied().unwrap_or_default();
+        let oid = relation.oid;
+        let known = Known { relation, name, facts, captured, point, shape: None };
+        self.relations.insert(oid, known);
+    }
+
+    /// Takes a row message of this size whose end was cut off because it was above the bound.
+    ///
+    /// # Errors
+    /// When it belongs to a table whose changes are delivered.
+    pub(crate) fn cut(&mut self, prefix: Bytes, size: usize) -> Result<(), ConnectorError> {
+        let Some((oid, values)) = pgoutput::cut_row(prefix) else {
+            return Err(unreadable(format!("the stream holds a message of {size} bytes, no row")));
+        };
+        let known = self.known(oid)?;
+        if !known.captured || self.open.as_ref().is_some_and(|open| open.commit_lsn < known.point) {
+            return Ok(());
+        }
+        let key = shown_key(&known.relation, &values);
+        Err(too_large(&known.name, Some(key.as_bytes()), size, self.output.record_limit))
+    }
+
+    /// The server says that everything below `lsn` was sent.
+    ///
+    /// # Errors
+    /// When a transaction that was delivered in part did not come.
+    pub(crate) fn reached(&mut self, lsn: Lsn) -> Result<(), ConnectorError> {
+        if self.open.is_some() || lsn <= self.floor {
+            return Ok(());
+        }
+        match self.partial {
+            Some(partial) if partial.commit_lsn < lsn => Err(vanished(partial)),
+            _ => {
+                self.floor = lsn;
+                Ok(())
+            }
+        }
+    }
+
+    /// The position to store while idle (rule P1): no transaction is begun and unfinished, and
+    /// `stored` covers every record that was yielded.
+    pub(crate) fn idle(&self, stored: Reached) -> Option<PgPosition> {
+        let covered = self.yielded.is_none_or(|yielded| yielded <= stored);
+        let quiet = self.open.is_none() && covered && self.partial.is_none();
+        (quiet && (self.floor, None) > stored).then(|| self.positions.at(self.floor, None))
+    }
+
+    /// Gives what is held back, when nothing more will come: it is not the last of its
+    /// transaction.
+    pub(crate) fn give_up(&mut self, out: &mut Vec<SourceItem>) {
+        self.release(out);
+    }
+
+    /// Whether a transaction is begun and unfinished.
+    pub(crate) const fn in_transaction(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Everything below was yielded.
+    pub(crate) const fn floor(&self) -> Lsn {
+        self.floor
+    }
+
+    fn known(&self, oid: u32) -> Result<&Known, ConnectorError> {
+        self.relations
+            .get(&oid)
+            .ok_or_else(|| unreadable(format!("a row belongs to table {oid}, never described")))
+    }
+
+    fn begin(&mut self, commit_lsn: Lsn, time: PgTime, xid: u32) -> Result<(), ConnectorError> {
+        if self.open.is_some() {
+            return Err(unreadable("a transaction begins inside another"));
+        }
+        let skip = match self.partial {
+            // The server sends no transaction below the position that was asked for; if it does,
+            // all of it is safe.
+            _ if commit_lsn < self.floor => u64::MAX,
+            Some(partial) if partial.commit_lsn < commit_lsn => return Err(vanished(partial)),
+            Some(partial) if partial.commit_lsn == commit_lsn => partial.event_index,
+            _ => 0,
+        };
+        let position = commit_lsn.sortable();
+        self.open = Some(Open { commit_lsn, position, time, xid, index: 0, skip });
+        Ok(())
+    }
+
+    fn commit(&mut self, end_lsn: Lsn, out: &mut Vec<SourceItem>) -> Result<(), ConnectorError> {
+        let open = self.open.take();
+        let open = open.ok_or_else(|| unreadable("a transaction ends that did not begin"))?;
+        if open.commit_lsn < self.floor {
+            return Ok(());
+        }
+        if let Some(partial) = self.partial.take_if(|partial| partial.commit_lsn == open.commit_lsn)
+            && open.index <= open.skip
+        {
+            return Err(changed(partial, open.index));
+        }
+        self.floor = self.floor.max(end_lsn);
+        if let Some(mut last) = self.pending.take() {
+            let position = self.positions.at(self.floor, None);
+            self.yielded = Some(position.reached());
+            last.position = Arc::new(position);
+            last.boundary = true;
+            if let Some(hw) = &mut last.hw {
+                hw.count = Some(open.index);
+            }
+            out.push(SourceItem::Record(last));
+        }
+        Ok(())
+    }
+
+    fn event(
+        &mut self,
+        oid: u32,
+        change: Change<'_>,
+        lsn: Lsn,
+        out: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        let known = self.known(oid)?;
+        let open = self.open.as_ref();
+        let open = open.ok_or_else(|| unreadable("a row stands outside of a transaction"))?;
+        if !known.captured || open.commit_lsn < known.point || open.commit_lsn < self.floor {
+            return Ok(());
+        }
+        let shape = match &known.shape {
+            Some(shape) => Arc::clone(shape),
+            None => self.resolve(oid, lsn, out)?,
+        };
+        let Some(index) = self.count() else { return Ok(()) };
+        let origin = self.origin(lsn);
+        let encoded = match change {
+            Change::Truncate => self.bare(&shape.name, change, &origin),
+            _ => self
+                .envelope
+                .row(&shape, change, &origin)
+                .map_err(|error| undeliverable(&shape.name, &origin, &error.to_string()))?,
+        };
+        self.push(&shape.name, encoded, Some(shape.version), index, out)
+    }
+
+    /// Finds the shape that holds from here on; where it is new or begins here, that is told
+    /// first.
+    fn resolve(
+        &mut self,
+        oid: u32,
+        lsn: Lsn,
+        out: &mut Vec<SourceItem>,
+    ) -> Result<Arc<Shape>, ConnectorError> {
+        let known = self.known(oid)?;
+        let (name, seen) = (known.name.clone(), known.seen(&self.domains));
+        let at = self.open.as_ref().map_or(("", 0), |open| (open.position.as_str(), open.index));
+        let resolved = self.tables.resolve(&name.to_string(), seen, at);
+        let description = resolved.description;
+        if resolved.fresh {
+            // What is held back comes before, or its position would be covered unwritten.
+            self.release(out);
+            let position = self.position(at_index(self.open.as_ref()));
+            out.push(SourceItem::Record(self.output.description(&description, position)));
+        }
+        if let Some(before) = resolved.before {
+            let statement = ddl::inferred(&name, &before, &description);
+            if let Some(index) = self.count() {
+                let origin = self.origin(lsn);
+                let encoded = self.bare(&name, Change::Ddl(&statement), &origin);
+                self.push(&name, encoded, Some(description.version), index, out)?;
+            }
+        }
+        let known = self.relations.get_mut(&oid);
+        let relation = known.as_ref().map(|known| &known.relation);
+        let shape = Arc::new(Shape::new(name, &description, relation));
+        if let Some(known) = known {
+            known.shape = Some(Arc::clone(&shape));
+        }
+        Ok(shape)
+    }
+
+    fn bare(&mut self, name: &TableName, change: Change<'_>, origin: &Origin) -> Encoded {
+        let value = self.envelope.mark(name, change, origin);
+        Encoded { key: None, value, states: highwater_connector::ColumnStates::default() }
+    }
+
+    /// Counts one event; gives its index unless a stored offset covers it.
+    fn count(&mut self) -> Option<u64> {
+        let open = self.open.as_mut()?;
+        let index = open.index;
+        open.index += 1;
+        (index >= open.skip).then_some(index)
+    }
+
+    fn origin(&self, lsn: Lsn) -> Origin {
+        let open = self.open.as_ref();
+        Origin {
+            time_us: open.map_or(0, |open| open.time.unix_us()),
+            xid: open.map(|open| open.xid),
+            lsn,
+            sequence: (self.floor, open.map_or(lsn, |open| open.commit_lsn)),
+            snapshot: false,
+        }
+    }
+
+    fn position(&self, partial: Option<Partial>) -> Arc<dyn Position> {
+        Arc::new(self.positions.at(self.floor, partial))
+    }
+
+    fn push(
+        &mut self,
+        table: &TableName,
+        encoded: Encoded,
+        table_version: Option<u32>,
+        index: u64,
+        out: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let hw = Hw {
+            generation: self.output.generation,
+            lane: Some(LANE.to_owned()),
+            position: open.position.clone(),
+            index,
+            part: 0,
+            commit_time_us: Some(open.time.unix_us()),
+            table_version,
+            xid: Some(open.xid.to_string()),
+            count: None,
+        };
+        let partial = Partial { commit_lsn: open.commit_lsn, event_index: index + 1 };
+        let position = self.position(Some(partial));
+        let record = self.output.event(table, encoded, hw, position, false)?;
+        self.release(out);
+        self.yielded = Some((self.floor, Some(partial)));
+        self.pending = Some(record);
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Vec<SourceItem>) {
+        out.extend(self.pending.take().map(SourceItem::Record));
+    }
+}
+
+/// The part of the open transaction that lies behind, if any.
+fn at_index(open: Option<&Open>) -> Option<Partial> {
+    let open = open?;
+    let event_index = open.index.max(open.skip);
+    (event_index > 0).then_some(Partial { commit_lsn: open.commit_lsn, event_index })
+}
+
+fn shown_key(relation: &Relation, values: &Tuple) -> String {
+    let pairs = relation.columns.iter().zip(&values.0);
+    let keys = pairs.filter(|(column, _)| column.key).map(|(column, cell)| match cell {
+        pgoutput::Cell::Text(text) => {
+            let text: String = String::from_utf8_lossy(text).chars().take(64).collect();
+            format!("{}={text}", column.name)
+        }
+        _ => format!("{}=?", column.name),
+    });
+    let keys: Vec<String> = keys.collect();
+    if keys.is_empty() { "not known".to_owned() } else { keys.join(", ") }
+}
+
+pub(crate) fn too_large(
+    table: &TableName,
+    key: Option<&[u8]>,
+    size: usize,
+    limit: usize,
+) -> ConnectorError {
+    let key = key.map_or_else(|| "none".into(), String::from_utf8_lossy);
+    ConnectorError::stop(
+        code::TOO_LARGE,
+        ErrorKind::Data,
+        format!(
+            "a row of {table} with key {key} makes a record of {size} bytes; record.max.bytes of \
+             the connector is {limit}"
+        ),
+        format!(
+            "raise max.message.bytes of the trail topic above {size}, then record.max.bytes of \
+             the connector"
+        ),
+    )
+}
+
+pub(crate) fn undeliverable(table: &TableName, origin: &Origin, why: &str) -> ConnectorError {
+    ConnectorError::stop(
+        code::VALUE,
+        ErrorKind::Data,
+        format!("a row of {table} at {} cannot be delivered: {why}", origin.lsn),
+        "leave the table out with table.exclude.list, or mend the row at the source",
+    )
+}
+
+fn vanished(partial: Partial) -> ConnectorError {
+    changed_error(format!(
+        "the transaction at {} of which {} events were delivered does not come again",
+        partial.commit_lsn, partial.event_index
+    ))
+}
+
+fn changed(partial: Partial, found: u64) -> ConnectorError {
+    changed_error(format!(
+        "the transaction at {} has {found} events, and {} were delivered",
+        partial.commit_lsn, partial.event_index
+    ))
+}
+
+fn changed_error(what: String) -> ConnectorError {
+    ConnectorError::stop(
+        code::TRANSACTION,
+        ErrorKind::Position,
+        format!("{what}: the publication or its tables were altered"),
+        "set the offset to the same lsn without commit_lsn and event_index; the transaction is \
+         then delivered again as it now is",
+    )
+}
+
+#[cfg(test)]
+mod tests;

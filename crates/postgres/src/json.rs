@@ -1,0 +1,164 @@
+//! A JSON writer into one buffer that is used again and again.
+
+use std::fmt::Write as _;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+/// Room made at once, so that many records share one allocation.
+const BLOCK: usize = 64 * 1024;
+
+/// Bytes that are no UTF-8 and so no JSON text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NotUtf8;
+
+/// Writes one JSON text after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Json {
+    out: BytesMut,
+}
+
+impl Json {
+    /// Text that already is JSON.
+    pub(crate) fn raw(&mut self, json: &str) {
+        self.out.extend_from_slice(json.as_bytes());
+    }
+
+    /// A whole number.
+    pub(crate) fn int(&mut self, number: i128) {
+        // Writing into a growing buffer cannot fail.
+        let _ = write!(self.out, "{number}");
+    }
+
+    /// A string.
+    pub(crate) fn string(&mut self, text: &str) {
+        self.out.put_u8(b'"');
+        self.escaped(text.as_bytes());
+        self.out.put_u8(b'"');
+    }
+
+    /// A string from bytes of the source.
+    ///
+    /// # Errors
+    /// When they are not UTF-8.
+    pub(crate) fn bytes(&mut self, text: &[u8]) -> Result<(), NotUtf8> {
+        self.string(std::str::from_utf8(text).map_err(|_| NotUtf8)?);
+        Ok(())
+    }
+
+    /// A number in the source's own digits, or a string where they are no JSON number.
+    ///
+    /// # Errors
+    /// When they are not UTF-8.
+    pub(crate) fn number(&mut self, digits: &[u8]) -> Result<(), NotUtf8> {
+        if is_number(digits) {
+            self.out.extend_from_slice(digits);
+            return Ok(());
+        }
+        self.bytes(digits)
+    }
+
+    /// Drops what was written since the last [`Json::finish`].
+    pub(crate) fn discard(&mut self) {
+        self.out.clear();
+    }
+
+    /// What was written, without a copy.
+    pub(crate) fn finish(&mut self) -> Bytes {
+        let text = self.out.split().freeze();
+        if self.out.capacity() < 1024 {
+            self.out.reserve(BLOCK);
+        }
+        text
+    }
+
+    fn escaped(&mut self, text: &[u8]) {
+        let mut start = 0;
+        for (at, byte) in text.iter().enumerate() {
+            if *byte >= 0x20 && *byte != b'"' && *byte != b'\\' {
+                continue;
+            }
+            self.out.extend_from_slice(text.get(start..at).unwrap_or_default());
+            self.escape(*byte);
+            start = at + 1;
+        }
+        self.out.extend_from_slice(text.get(start..).unwrap_or_default());
+    }
+
+    fn escape(&mut self, byte: u8) {
+        match byte {
+            b'"' => self.raw("\\\""),
+            b'\\' => self.raw("\\\\"),
+            b'\n' => self.raw("\\n"),
+            b'\r' => self.raw("\\r"),
+            b'\t' => self.raw("\\t"),
+            other => {
+                let _ = write!(self.out, "\\u{other:04x}");
+            }
+        }
+    }
+}
+
+/// Whether a text is a JSON number (RFC 8259, section 6).
+fn is_number(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, rest) = digits(text);
+    if whole.is_empty() || (whole.len() > 1 && whole.starts_with(b"0")) {
+        return false;
+    }
+    let rest = match rest.strip_prefix(b".").map(digits) {
+        Some(([], _)) => return false,
+        Some((_, rest)) => rest,
+        None => rest,
+    };
+    match rest {
+        [] => true,
+        [b'e' | b'E', b'+' | b'-', exponent @ ..] | [b'e' | b'E', exponent @ ..] => {
+            matches!(digits(exponent), ([_, ..], []))
+        }
+        _ => false,
+    }
+}
+
+/// The leading digits and what follows them.
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_string_is_read_back(text in ".*", control in "[\\x00-\\x1f\"\\\\]{0,8}") {
+            let text = format!("{text}{control}");
+            let mut json = Json::default();
+            json.string(&text);
+            let back: String = serde_json::from_slice(&json.finish()).unwrap();
+            prop_assert_eq!(back, text);
+        }
+
+        #[test]
+        fn any_digits_give_valid_json(text in "[-+0-9.eE]{0,10}") {
+            let mut json = Json::default();
+            json.number(text.as_bytes()).unwrap();
+            let written = json.finish();
+            prop_assert!(serde_json::from_slice::<serde_json::Value>(&written).is_ok());
+            let number = serde_json::from_str::<serde_json::Number>(&text).is_ok();
+            prop_assert_eq!(written.as_ref() == text.as_bytes(), number);
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        for text in ["0", "-0", "1e-40", "1e+308", "0.1", "1234567890123456789"] {
+            assert!(is_number(text.as_bytes()), "{text}");
+        }
+        for text in ["", "-", "NaN", "Infinity", "-Infinity", "01", "1.", ".5", "1e", "1e+"] {
+            assert!(!is_number(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! A start: look at everything, decide, and only then change anything at the server.
+//!
+//! The order is publication, intent, slot, position: a slot that is made before its publication
+//! can never be read (the publication is looked up as of the log's time, case P23), and a slot
+//! that is made before its intent is stored belongs to nobody after a crash (rule P3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use highwater_connector::{ConnectorError, ErrorKind, OffsetStore, SourceOffset, Start};
+use tokio::time::timeout;
+
+use crate::catalog::Catalog;
+use crate::engine::Output;
+use crate::envelope::Envelope;
+use crate::error::{code, unreadable};
+use crate::lsn::Lsn;
+use crate::name::{TableName, literal, quoted};
+use crate::offset::{State, StoredOffset};
+use crate::preflight::{self, Found, Plan, Publication, Published, Table};
+use crate::relation::captured;
+use crate::session::{Session, TextRow};
+use crate::settings::{Settings, SnapshotMode};
+use crate::snapshot::{Exported, Maker, Snapshot, progress_of};
+use crate::start_decision::{Action, Server, Situation, Slot, decide};
+use crate::stream::Stream;
+use crate::tables::Tables;
+use crate::timeline;
+
+/// How often and how long a slot is waited for that somebody reads: our own walsender of a
+/// moment ago, mostly.
+const ACTIVE_TRIES: u32 = 20;
+const ACTIVE_PAUSE: Duration = Duration::from_millis(250);
+
+/// What a start leads to.
+pub(crate) enum Opened {
+    /// Tables are read first.
+    Snapshot(Box<Snapshot>),
+    /// Changes are read.
+    Stream(Box<Stream>),
+}
+
+/// Both connections, and who is at their other end.
+pub(crate) struct Connections {
+    pub(crate) session: Session,
+    pub(crate) catalog: Catalog,
+    pub(crate) server: Server,
+}
+
+impl Connections {
+    /// Connects twice and asks who is there.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub(crate) async fn open(settings: &Settings) -> Result<Self, ConnectorError> {
+        let mut session = Session::connect(&settings.login).await?;
+        let server = identify(&mut session).await?;
+        let catalog = Catalog::connect(&settings.login).await?;
+        Ok(Self { session, catalog, server })
+    }
+}
+
+/// Starts.
+///
+/// # Errors
+/// Refusals of rule P3 and of the preflight; failures of the server.
+pub(crate) async fn open(
+    settings: &Arc<Settings>,
+    start: Start,
+    store: &dyn OffsetStore,
+) -> Result<Opened, ConnectorError> {
+    let stored = start.offset.as_ref().map(read).transpose()?;
+    let Connections { session, catalog, server } = Connections::open(settings).await?;
+    let slot = released(&catalog, &settings.slot).await?;
+    let action = decide(&Situation {
+        slot_name: &settings.slot,
+        stored: stored.as_ref(),
+        slot: slot.as_ref(),
+        server: &server,
+        adopt: settings.adopt,
+    })?;
+    busy(&settings.slot, slot.as_ref())?;
+    let publication = publish(settings, &catalog, &action).await?;
+    let mut opening = Opening { settings, store, session, catalog, server };
+    let tables = publication.1;
+    let (offset, exported) = match action {
+        Action::Begin => opening.begin(false, &publication.0).await?,
+        Action::DropAndBegin => opening.begin(true, &publication.0).await?,
+        Action::Adopt(lsn) => (opening.stored(opening.offset(State::Streaming, lsn)).await?, None),
+        Action::Resume(offset) => (*offset, None),
+    };
+    let maker = maker(settings, start, &opening.server);
+    opening.go_on(offset, exported, maker, &tables).await
+}
+
+struct Opening<'a> {
+    settings: &'a Arc<Settings>,
+    store: &'a dyn OffsetStore,
+    session: Session,
+    catalog: Catalog,
+    server: Server,
+}
+
+/// Name and point of an exported snapshot.
+type Export = (String, Lsn);
+
+impl Opening<'_> {
+    fn offset(&self, state: State, lsn: Lsn) -> StoredOffset {
+        StoredOffset {
+            state,
+            slot: Some(self.settings.slot.clone()),
+            system_id: Some(self.server.system_id.clone()),
+            timeline: Some(self.server.timeline),
+            database: Some(self.server.database.clone()),
+            lsn,
+            partial: None,
+            snapshot: Vec::new(),
+            rest: serde_json::Map::new(),
+        }
+    }
+
+    async fn stored(&self, offset: StoredOffset) -> Result<StoredOffset, ConnectorError> {
+        self.store.store(&offset.write()).await?;
+        Ok(offset)
+    }
+
+    async fn begin(
+        &mut self,
+        drop_first: bool,
+        captured: &[TableName],
+    ) -> Result<(StoredOffset, Option<Export>), ConnectorError> {
+        let slot = &self.settings.slot;
+        if drop_first {
+            let sql = format!("SELECT pg_drop_replication_slot({})", literal(slot));
+            self.catalog.statement("dropping the slot", &sql).await?;
+        }
+        self.stored(self.offset(State::Intent, Lsn::default())).await?;
+        let snapshot = self.settings.snapshot == SnapshotMode::Initial;
+        let (name, point) = self.create_slot(slot, false, snapshot).await?;
+        let state = if snapshot { State::Snapshot } else { State::Streaming };
+        let mut offset = self.offset(state, point);
+        if snapshot {
+            offset.snapshot = progress_of(captured);
+        }
+        let offset = self.stored(offset).await?;
+        Ok((offset, snapshot.then_some((name, point))))
+    }
+
+    /// Makes a slot; gives the name of the exported snapshot, if one was asked for, and the
+    /// slot's consistent point.
+    async fn create_slot(
+        &mut self,
+        name: &str,
+        temporary: bool,
+        export: bool,
+    ) -> Result<Export, ConnectorError> {
+        let bound = self.settings.slot_timeout;
+        // The server waits for each open transaction as for a lock.
+        let limit = format!("SET lock_timeout = {}", bound.as_millis());
+        self.session.query(&limit).await?;
+        let temporary = if temporary { " TEMPORARY" } else { "" };
+        let export = if export { "EXPORT_SNAPSHOT" } else { "NOEXPORT_SNAPSHOT" };
+        let sql = format!(
+            "CREATE_REPLICATION_SLOT {}{temporary} LOGICAL pgoutput {export}",
+            quoted(name)
+        );
+        tracing::info!(slot = name, "making the slot; open transactions have to end first");
+        match timeout(bound * 2 + Duration::from_secs(30), self.session.query(&sql)).await {
+            Ok(Ok(rows)) => created(&rows),
+            Ok(Err(error)) if !error.what.contains("SQLSTATE 55P03") => Err(error),
+            _ => Err(self.waits(name).await),
+        }
+    }
+
+    async fn waits(&self, slot: &str) -> ConnectorError {
+        let open = self.catalog.open_transactions().await.unwrap_or_default();
+        ConnectorError::again(
+            code::SLOT_WAITS,
+            ErrorKind::Source,
+            format!(
+                "slot {slot} could not be made within {} s, because of {}",
+                self.settings.slot_timeout.as_secs(),
+                if open.is_empty() { "open transactions".to_owned() } else { open.join(", ") }
+            ),
+        )
+    }
+
+    async fn go_on(
+        mut self,
+        offset: StoredOffset,
+        exported: Option<Export>,
+        maker: Maker,
+        published: &[Published],
+    ) -> Result<Opened, ConnectorError> {
+        if offset.state != State::Snapshot {
+            let settings = Arc::clone(self.settings);
+            let stream = Stream::start(settings, self.session, maker, &offset).await?;
+            return Ok(Opened::Stream(Box::new(stream)));
+        }
+        let (name, point) = match exported {
+            Some(exported) => exported,
+            None => {
+                // Temporary slots live as long as their connection.
+                let slot = format!("hw_{:016x}", rand::random::<u64>());
+                self.create_slot(&slot, true, true).await?
+            }
+        };
+        let exported = Exported { holder: self.session, name, point };
+        let snapshot = Snapshot::open(exported, self.catalog, maker, offset, published).await?;
+        Ok(Opened::Snapshot(Box::new(snapshot)))
+    }
+}
+
+fn read(offset: &SourceOffset) -> Result<StoredOffset, ConnectorError> {
+    StoredOffset::read(offset).map_err(|error| {
+        ConnectorError::stop(
+            code::OFFSET,
+            ErrorKind::Position,
+            format!("the stored offset cannot be read: {error}"),
+            "highwater offsets set NAME lsn=X/X, or highwater offsets delete NAME to begin again",
+        )
+    })
+}
+
+fn maker(settings: &Settings, start: Start, server: &Server) -> Maker {
+    Maker {
+        output: Output {
+            trail: Arc::from(settings.prefix.as_str()),
+            schema: Arc::from(highwater_connector::schema_topic(&settings.prefix)),
+            generation: start.generation,
+            record_limit: settings.record_limit,
+        },
+        envelope: Envelope::new(&settings.prefix, &server.database, &settings.placeholder),
+        tables: Tables::new(start.tables),
+    }
+}
+
+/// The slot, after waiting a moment for somebody who is about to let go of it.
+async fn released(catalog: &Catalog, name: &str) -> Result<Option<Slot>, ConnectorError> {
+    let mut slot = catalog.slot(name).await?;
+    for _ in 0..ACTIVE_TRIES {
+        if slot.as_ref().is_none_or(|slot| slot.active_pid.is_none()) {
+            break;
+        }
+        tokio::time::sleep(ACTIVE_PAUSE).await;
+        slot = catalog.slot(name).await?;
+    }
+    Ok(slot)
+}
+
+fn busy(name: &str, slot: Option<&Slot>) -> Result<(), ConnectorError> {
+    match slot.and_then(|slot| slot.active_pid) {
+        None => Ok(()),
+        Some(pid) => Err(ConnectorError::again(
+            code::SLOT_ACTIVE,
+            ErrorKind::Source,
+            format!(
+                "slot {name} is read by process {pid} of the server; two readers cannot share one"
+            ),
+        )),
+    }
+}
+
+/// Checks, makes or widens the publication; gives the captured tables and all published ones.
+async fn publish(
+    settings: &Settings,
+    catalog: &Catalog,
+    action: &Action,
+) -> Result<(Vec<TableName>, Vec<Published>), ConnectorError> {
+    let capacity = catalog.capacity().await?;
+    let tables = catalog.tables().await?;
+    let found = catalog.publication(&settings.publication).await?;
+    let (first, new_slots) = match action {
+        Action::Begin => (true, 1),
+        Action::DropAndBegin => (true, 0),
+        Action::Adopt(_) => (false, 0),
+        Action::Resume(offset) => (false, i64::from(offset.state == State::Snapshot)),
+    };
+    let publication = found.as_ref();
+    let plan = preflight::check(
+        settings,
+        &Found { capacity: &capacity, tables: &tables, publication, new_slots, first },
+    )?;
+    let publication = match (plan.statement(settings), found) {
+        (None, Some(found)) => found,
+        (statement, _) => carry_out(settings, catalog, statement, &plan).await?,
+    };
+    let names = captured_names(settings, &publication, &tables);
+    Ok((names, publication.tables))
+}
+
+async fn carry_out(
+    settings: &Settings,
+    catalog: &Catalog,
+    statement: Option<String>,
+    plan: &Plan,
+) -> Result<Publication, ConnectorError> {
+    if let Some(statement) = statement {
+        tracing::info!(?plan, statement, "changing the publication");
+        catalog.statement(&statement, &statement).await?;
+    }
+    catalog.publication(&settings.publication).await?.ok_or_else(|| {
+        ConnectorError::again(
+            code::PUBLICATION,
+            ErrorKind::Source,
+            format!("publication {} went away while the task started", settings.publication),
+        )
+    })
+}
+
+fn captured_names(
+    settings: &Settings,
+    publication: &Publication,
+    tables: &[Table],
+) -> Vec<TableName> {
+    let above = |published: &Published| -> Vec<TableName> {
+        let table = tables.iter().find(|table| table.oid == published.oid);
+        let ancestors = table.map(|table| table.ancestors.as_slice()).unwrap_or_default();
+        let named = tables.iter().filter(|table| ancestors.contains(&table.oid));
+        named.map(|table| table.name.clone()).collect()
+    };
+    publication
+        .tables
+        .iter()
+        .filter(|table| captured(&settings.filter, &table.name, &above(table)))
+        .map(|table| table.name.clone())
+        .collect()
+}
+
+/// `IDENTIFY_SYSTEM`, and the history of the timeline that it names.
+async fn identify(session: &mut Session) -> Result<Server, ConnectorError> {
+    let rows = session.query("IDENTIFY_SYSTEM").await?;
+    let mut fields = rows.into_iter().next().unwrap_or_default().into_iter().flatten();
+    let mut next = || fields.next().ok_or_else(|| unreadable("IDENTIFY_SYSTEM says too little"));
+    let (system_id, timeline, wal_end, database) = (next()?, next()?, next()?, next()?);
+    let timeline = timeline.parse().map_err(|_| unreadable("the timeline is no number"))?;
+    let wal_end =
+        wal_end.parse().map_err(|error: crate::lsn::LsnError| unreadable(error.to_string()))?;
+    let history = if timeline > 1 { history(session, timeline).await? } else { Vec::new() };
+    Ok(Server { system_id, timeline, wal_end, database, history })
+}
+
+async fn history(
+    session: &mut Session,
+    timeline: u32,
+) -> Result<Vec<timeline::Switch>, ConnectorError> {
+    match session.query(&format!("TIMELINE_HISTORY {timeline}")).await {
+        Ok(rows) => {
+            let file = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).flatten();
+            Ok(timeline::parse(&file.unwrap_or_default()))
+        }
+        // The file is gone: a position on another timeline is then refused.
+        Err(error) if error.what.contains("SQLSTATE 58P01") => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// `slot_name`, `consistent_point`, `snapshot_name`, `output_plugin`.
+fn created(rows: &[TextRow]) -> Result<Export, ConnectorError> {
+    let row = rows.first().map(Vec::as_slice).unwrap_or_default();
+    let point = row.get(1).and_then(Option::as_deref).and_then(|point| point.parse().ok());
+    let point = point.ok_or_else(|| unreadable("the server does not say where the slot stands"))?;
+    Ok((row.get(2).cloned().flatten().unwrap_or_default(), point))
+}

@@ -1,0 +1,540 @@
+//! The configuration: Debezium's names, and what the values mean here.
+
+use std::time::Duration;
+
+use highwater_connector::{
+    Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Importance, KeyType,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::code;
+use crate::filter::Filter;
+
+/// How the publication comes about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Autocreate {
+    /// It has to be there.
+    Disabled,
+    /// For all tables of the database, if it is not there.
+    AllTables,
+    /// For the captured tables; missing ones are added.
+    Filtered,
+}
+
+/// Whether tables are read before their changes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SnapshotMode {
+    /// At the first start.
+    Initial,
+    /// Never.
+    NoData,
+}
+
+/// What to do with a slot that stands without a stored offset (rule P3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Adopt {
+    /// Refuse.
+    No,
+    /// Go on where the slot stands.
+    Stream,
+    /// Drop it and begin again with a snapshot.
+    Resnapshot,
+}
+
+/// Where the server is and who asks.
+#[derive(Clone)]
+pub(crate) struct Login {
+    /// Host name, or the folder of a Unix socket.
+    pub(crate) host: String,
+    /// Port.
+    pub(crate) port: u16,
+    /// User.
+    pub(crate) user: String,
+    /// Password; may be empty.
+    pub(crate) password: String,
+    /// Database.
+    pub(crate) database: String,
+    /// Bound of making a connection.
+    pub(crate) connect_timeout: Duration,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { host, port, user, database, .. } = self;
+        write!(f, "{user}@{host}:{port}/{database}")
+    }
+}
+
+/// A checked configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// See [`Login`].
+    pub(crate) login: Login,
+    /// `topic.prefix`: the trail's name.
+    pub(crate) prefix: String,
+    /// Name of the slot.
+    pub(crate) slot: String,
+    /// Name of the publication.
+    pub(crate) publication: String,
+    /// See [`Autocreate`].
+    pub(crate) autocreate: Autocreate,
+    /// Whether changes of partitions bear the name of the partitioned table.
+    pub(crate) via_root: bool,
+    /// Which tables are captured.
+    pub(crate) filter: Filter,
+    /// See [`SnapshotMode`].
+    pub(crate) snapshot: SnapshotMode,
+    /// Rows that one poll of a snapshot yields at most.
+    pub(crate) fetch_size: usize,
+    /// See [`Adopt`].
+    pub(crate) adopt: Adopt,
+    /// Stands for a value that the server did not send.
+    pub(crate) placeholder: String,
+    /// Time between two status updates.
+    pub(crate) status_interval: Duration,
+    /// Bound of waiting for the slot to be made.
+    pub(crate) slot_timeout: Duration,
+    /// Bound of a record's key and value together, bytes.
+    pub(crate) record_limit: usize,
+}
+
+const fn key(
+    name: &'static str,
+    key_type: KeyType,
+    default: Option<&'static str>,
+    importance: Importance,
+    documentation: &'static str,
+) -> ConfigKey {
+    ConfigKey { name, key_type, default, importance, documentation }
+}
+
+/// The keys that the connector takes.
+pub(crate) fn definition() -> ConfigDef {
+    let mut keys = login_keys();
+    keys.extend(capture_keys());
+    keys.extend(running_keys());
+    keys.extend(fixed_keys());
+    ConfigDef::new(keys)
+}
+
+fn login_keys() -> Vec<ConfigKey> {
+    use Importance::{High, Medium};
+    use KeyType::{Choice, Int, Password, String};
+    vec![
+        key(
+            "database.hostname",
+            String,
+            None,
+            High,
+            "Host name or address of the server; a text that begins with / is the folder of its Unix socket.",
+        ),
+        key(
+            "database.port",
+            Int { min: 1, max: 65_535 },
+            Some("5432"),
+            High,
+            "Port of the server, 1 to 65535.",
+        ),
+        key(
+            "database.user",
+            String,
+            None,
+            High,
+            "User with the attribute REPLICATION and SELECT on the captured tables.",
+        ),
+        key(
+            "database.password",
+            Password,
+            Some(""),
+            High,
+            "Password of the user. Empty where the server asks for none.",
+        ),
+        key(
+            "database.dbname",
+            String,
+            None,
+            High,
+            "Database whose changes are captured; a slot sees one database.",
+        ),
+        key(
+            "database.sslmode",
+            Choice(&["disable", "prefer"]),
+            Some("prefer"),
+            Medium,
+            "disable and prefer connect without TLS, which this release does not speak yet; a server that insists on TLS refuses the connection. No mode that promises TLS is accepted.",
+        ),
+        key(
+            "database.connect.timeout.ms",
+            Int { min: 100, max: 600_000 },
+            Some("10000"),
+            Medium,
+            "Bound of making a connection, milliseconds, 100 to 600000.",
+        ),
+        key(
+            "topic.prefix",
+            String,
+            None,
+            High,
+            "Name of the trail topic and of the logical server in offsets and records: letters, digits, '.', '_' and '-', at most 200.",
+        ),
+    ]
+}
+
+fn capture_keys() -> Vec<ConfigKey> {
+    use Importance::{High, Low, Medium};
+    use KeyType::{Boolean, Choice, List, String};
+    vec![
+        key(
+            "table.include.list",
+            List,
+            Some(""),
+            High,
+            "Tables to capture: regular expressions separated by commas, each matched against the whole of schema.table whatever its case. Empty: all. Not together with table.exclude.list.",
+        ),
+        key(
+            "table.exclude.list",
+            List,
+            Some(""),
+            Medium,
+            "Tables not to capture, in the same form. Not together with table.include.list.",
+        ),
+        key(
+            "schema.include.list",
+            List,
+            Some(""),
+            Medium,
+            "Schemas to capture, in the same form, matched against the schema's name. Not together with schema.exclude.list.",
+        ),
+        key(
+            "schema.exclude.list",
+            List,
+            Some(""),
+            Medium,
+            "Schemas not to capture, in the same form. Not together with schema.include.list.",
+        ),
+        key(
+            "publication.name",
+            String,
+            Some("dbz_publication"),
+            Medium,
+            "Publication that the changes are read through, at most 63 bytes.",
+        ),
+        key(
+            "publication.autocreate.mode",
+            Choice(&["filtered", "all_tables", "disabled"]),
+            Some("filtered"),
+            Medium,
+            "filtered: made for the captured tables, and missing ones are added to it at each start; nothing is ever taken out. all_tables: made for all tables where it is not there. disabled: it has to be there.",
+        ),
+        key(
+            "publish.via.partition.root",
+            Boolean,
+            Some("false"),
+            Low,
+            "Whether changes of partitions bear the name of the partitioned table; used only when the publication is made here. TRUNCATE of a single partition is then not sent by PostgreSQL.",
+        ),
+        key(
+            "slot.name",
+            String,
+            Some("debezium"),
+            High,
+            "Replication slot: lower-case letters, digits and '_', at most 63. Two connectors never share one.",
+        ),
+        key(
+            "slot.adopt",
+            Choice(&["", "stream", "resnapshot"]),
+            Some(""),
+            Medium,
+            "What to do with a slot that stands while no offset is stored. Empty: refuse. stream: go on where the slot stands, without a snapshot. resnapshot: drop it and begin again.",
+        ),
+        key(
+            "snapshot.mode",
+            Choice(&["initial", "no_data", "never"]),
+            Some("initial"),
+            High,
+            "initial: the captured tables are read at the first start. no_data, also called never: only changes.",
+        ),
+    ]
+}
+
+fn running_keys() -> Vec<ConfigKey> {
+    use Importance::{Low, Medium};
+    use KeyType::{Int, String};
+    vec![
+        key(
+            "snapshot.fetch.size",
+            Int { min: 1, max: 100_000 },
+            Some("1024"),
+            Low,
+            "Rows that a snapshot hands on at a time, 1 to 100000.",
+        ),
+        key(
+            "slot.create.timeout.ms",
+            Int { min: 1_000, max: 86_400_000 },
+            Some("600000"),
+            Low,
+            "How long to wait for open transactions to end so that the slot can be made, milliseconds, 1000 to 86400000; then the task names them and tries again.",
+        ),
+        key(
+            "status.update.interval.ms",
+            Int { min: 100, max: 60_000 },
+            Some("10000"),
+            Low,
+            "Time between two status updates to the server, milliseconds, 100 to 60000; must stay below the server's wal_sender_timeout.",
+        ),
+        key(
+            "unavailable.value.placeholder",
+            String,
+            Some("__debezium_unavailable_value"),
+            Low,
+            "Text that stands for a TOASTed value which the statement did not touch and the server did not send; header hw.states names the columns.",
+        ),
+        key(
+            "record.max.bytes",
+            Int { min: 1_024, max: 268_435_456 },
+            Some("1000000"),
+            Medium,
+            "Bound of one record's key and value together, bytes, 1024 to 268435456. A row above it stops the task. Keep it below max.message.bytes of the topic.",
+        ),
+    ]
+}
+
+fn fixed_keys() -> Vec<ConfigKey> {
+    use Importance::Low;
+    use KeyType::Choice;
+    vec![
+        key(
+            "plugin.name",
+            Choice(&["pgoutput"]),
+            Some("pgoutput"),
+            Low,
+            "Logical decoding plugin; pgoutput is part of every PostgreSQL.",
+        ),
+        key(
+            "topic.routing",
+            Choice(&["trail"]),
+            Some("trail"),
+            Low,
+            "trail: one topic with one partition for all tables, in commit order.",
+        ),
+        key(
+            "slot.drop.on.stop",
+            Choice(&["false"]),
+            Some("false"),
+            Low,
+            "A slot is never dropped by a stop: what is committed before the next start would be lost.",
+        ),
+        key(
+            "decimal.handling.mode",
+            Choice(&["string"]),
+            Some("string"),
+            Low,
+            "Decimals are the server's own digits as text.",
+        ),
+        key(
+            "time.precision.mode",
+            Choice(&["isostring"]),
+            Some("isostring"),
+            Low,
+            "Dates and times are the server's own text in DateStyle ISO, UTC for those with a time zone; infinity and BC stay as they are.",
+        ),
+        key(
+            "binary.handling.mode",
+            Choice(&["hex"]),
+            Some("hex"),
+            Low,
+            "bytea is the server's own text: \\x and hex digits.",
+        ),
+        key(
+            "tombstones.on.delete",
+            Choice(&["false"]),
+            Some("false"),
+            Low,
+            "A trail is never compacted and has no tombstones.",
+        ),
+    ]
+}
+
+impl Settings {
+    /// What a configuration that fits [`definition`] means.
+    ///
+    /// # Errors
+    /// When its values do not fit each other.
+    pub(crate) fn new(config: &Config) -> Result<Self, ConnectorError> {
+        check(config)?;
+        let text = |name: &str| config.text(name).to_owned();
+        let millis = |name: &str| Duration::from_millis(config.int(name).unsigned_abs());
+        Ok(Self {
+            login: login(config),
+            prefix: text("topic.prefix"),
+            slot: text("slot.name"),
+            publication: text("publication.name"),
+            autocreate: match config.text("publication.autocreate.mode") {
+                "disabled" => Autocreate::Disabled,
+                "all_tables" => Autocreate::AllTables,
+                _ => Autocreate::Filtered,
+            },
+            via_root: config.flag("publish.via.partition.root"),
+            filter: filter(config)?,
+            snapshot: match config.text("snapshot.mode") {
+                "initial" => SnapshotMode::Initial,
+                _ => SnapshotMode::NoData,
+            },
+            fetch_size: size(config, "snapshot.fetch.size"),
+            adopt: match config.text("slot.adopt") {
+                "stream" => Adopt::Stream,
+                "resnapshot" => Adopt::Resnapshot,
+                _ => Adopt::No,
+            },
+            placeholder: text("unavailable.value.placeholder"),
+            status_interval: millis("status.update.interval.ms"),
+            slot_timeout: millis("slot.create.timeout.ms"),
+            record_limit: size(config, "record.max.bytes"),
+        })
+    }
+}
+
+/// Fingerprint of the captured set: of everything that changes which events a transaction has.
+pub(crate) fn fingerprint(config: &Config) -> String {
+    const COUNTED: [&str; 6] = [
+        "database.dbname",
+        "publication.name",
+        "table.include.list",
+        "table.exclude.list",
+        "schema.include.list",
+        "schema.exclude.list",
+    ];
+    let mut hash = Sha256::new();
+    for name in COUNTED {
+        let value = config.text(name);
+        hash.update(value.len().to_le_bytes());
+        hash.update(value);
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn login(config: &Config) -> Login {
+    let text = |name: &str| config.text(name).to_owned();
+    Login {
+        host: text("database.hostname"),
+        port: u16::try_from(config.int("database.port")).unwrap_or(5432),
+        user: text("database.user"),
+        password: text("database.password"),
+        database: text("database.dbname"),
+        connect_timeout: Duration::from_millis(
+            config.int("database.connect.timeout.ms").unsigned_abs(),
+        ),
+    }
+}
+
+fn size(config: &Config, name: &str) -> usize {
+    usize::try_from(config.int(name)).unwrap_or(usize::MAX)
+}
+
+fn filter(config: &Config) -> Result<Filter, ConnectorError> {
+    Filter::new(
+        config.text("schema.include.list"),
+        config.text("schema.exclude.list"),
+        config.text("table.include.list"),
+        config.text("table.exclude.list"),
+    )
+    .map_err(|error| {
+        wrong(format!("a list of tables or schemas is no regular expression: {error}"))
+    })
+}
+
+fn check(config: &Config) -> Result<(), ConnectorError> {
+    for kind in ["table", "schema"] {
+        let lists = ["include", "exclude"].map(|list| format!("{kind}.{list}.list"));
+        if lists.iter().all(|list| !config.text(list).trim().is_empty()) {
+            return Err(wrong(format!("{} and {} are both given", lists[0], lists[1])));
+        }
+    }
+    let prefix = config.text("topic.prefix");
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if prefix.is_empty() || prefix.len() > 200 || !prefix.bytes().all(fits) {
+        return Err(wrong(format!(
+            "topic.prefix {prefix:?} is no topic name of at most 200 bytes"
+        )));
+    }
+    let slot = config.text("slot.name");
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if slot.is_empty() || slot.len() > 63 || !slot.bytes().all(fits) {
+        return Err(wrong(format!(
+            "slot.name {slot:?} is not made of lower-case letters, digits and '_', at most 63"
+        )));
+    }
+    match config.text("publication.name").len() {
+        1..=63 => Ok(()),
+        _ => Err(wrong("publication.name must have 1 to 63 bytes".to_owned())),
+    }
+}
+
+fn wrong(what: String) -> ConnectorError {
+    ConnectorError::stop(
+        code::CONFIG,
+        ErrorKind::Configuration,
+        what,
+        "mend the configuration and start again",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn config(pairs: &[(&str, &str)]) -> Config {
+        let mut values: BTreeMap<String, String> = [
+            ("database.hostname", "h"),
+            ("database.user", "u"),
+            ("database.dbname", "d"),
+            ("topic.prefix", "shop"),
+        ]
+        .iter()
+        .chain(pairs)
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+        values.retain(|_, value| value != "<absent>");
+        definition().parse(&values, &[]).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_debeziums() {
+        let settings = Settings::new(&config(&[])).unwrap();
+        assert_eq!(
+            (settings.slot.as_str(), settings.publication.as_str()),
+            ("debezium", "dbz_publication")
+        );
+        assert_eq!(settings.autocreate, Autocreate::Filtered);
+        assert_eq!(settings.snapshot, SnapshotMode::Initial);
+    }
+
+    #[test]
+    fn values_that_do_not_fit_each_other_are_refused() {
+        for pairs in [
+            [("table.include.list", "a.b"), ("table.exclude.list", "a.c")],
+            [("topic.prefix", "a b"), ("snapshot.mode", "never")],
+            [("slot.name", "Shop"), ("snapshot.mode", "never")],
+            [("table.include.list", "a.("), ("snapshot.mode", "never")],
+            [("publication.name", ""), ("snapshot.mode", "never")],
+        ] {
+            assert_eq!(Settings::new(&config(&pairs)).unwrap_err().code, code::CONFIG, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn the_fingerprint_follows_the_captured_set_alone() {
+        let base = fingerprint(&config(&[]));
+        assert_eq!(base, fingerprint(&config(&[("snapshot.fetch.size", "7")])));
+        assert_ne!(base, fingerprint(&config(&[("table.include.list", "public.a")])));
+        assert_ne!(base, fingerprint(&config(&[("publication.name", "other")])));
+    }
+
+    #[test]
+    fn a_password_is_not_printed() {
+        let settings = Settings::new(&config(&[("database.password", "hush")])).unwrap();
+        assert!(!format!("{settings:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,135 @@
+//! The shape of a table's rows, compiled for writing them.
+
+use highwater_connector::{Column, TableDescription};
+
+use crate::json::Json;
+use crate::name::TableName;
+use crate::pgoutput::{Relation, ReplicaIdentity};
+
+/// JSON primitive that a column's values become (rule R1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum JsonKind {
+    /// The source's text.
+    String,
+    /// The source's digits.
+    Number,
+    /// `t` and `f` as true and false.
+    Boolean,
+}
+
+impl JsonKind {
+    /// The kind of a built-in type, by its fixed OID (`pg_type.dat`).
+    pub(crate) const fn of_type(oid: u32) -> Self {
+        match oid {
+            16 => Self::Boolean,
+            // int8, int2, int4, oid, float4, float8
+            20 | 21 | 23 | 26 | 700 | 701 => Self::Number,
+            _ => Self::String,
+        }
+    }
+
+    /// The kind of a domain, by the name of the built-in type under it.
+    pub(crate) fn of_base_type(schema: &str, name: &str) -> Self {
+        match (schema, name) {
+            ("" | "pg_catalog", "bool") => Self::Boolean,
+            ("" | "pg_catalog", "int2" | "int4" | "int8" | "oid" | "float4" | "float8") => {
+                Self::Number
+            }
+            _ => Self::String,
+        }
+    }
+
+    /// Its name in table descriptions.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+
+    fn from_name(name: &str) -> Self {
+        match name {
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            _ => Self::String,
+        }
+    }
+}
+
+/// One column, ready to be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ShapeColumn {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its name as a JSON member: `"id":`.
+    pub(crate) member: String,
+    /// What its values become.
+    pub(crate) kind: JsonKind,
+    /// Whether it is part of the record key.
+    pub(crate) key: bool,
+    /// Whether it is part of the replica identity, and so has a value in a key tuple.
+    pub(crate) identity: bool,
+}
+
+/// A table at one version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Shape {
+    /// The table.
+    pub(crate) name: TableName,
+    /// Version of its description.
+    pub(crate) version: u32,
+    /// Columns in the table's order.
+    pub(crate) columns: Vec<ShapeColumn>,
+    /// Whether any column is part of the record key.
+    pub(crate) keyed: bool,
+}
+
+impl Shape {
+    /// The shape of a description; the relation, if there is one, says what a key tuple holds.
+    pub(crate) fn new(
+        name: TableName,
+        description: &TableDescription,
+        relation: Option<&Relation>,
+    ) -> Self {
+        let identity = |at: usize| {
+            let column = relation.and_then(|relation| relation.columns.get(at));
+            column.is_some_and(|column| column.key)
+        };
+        let columns: Vec<ShapeColumn> = description
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| ShapeColumn::new(column, identity(at)))
+            .collect();
+        let keyed = columns.iter().any(|column| column.key);
+        Self { name, version: description.version, columns, keyed }
+    }
+}
+
+impl ShapeColumn {
+    fn new(column: &Column, identity: bool) -> Self {
+        let mut member = Json::default();
+        member.string(&column.name);
+        member.raw(":");
+        Self {
+            name: column.name.clone(),
+            member: String::from_utf8_lossy(&member.finish()).into_owned(),
+            kind: JsonKind::from_name(&column.json_type),
+            key: column.key,
+            identity,
+        }
+    }
+}
+
+/// Text by which types are compared: OID and modifier.
+pub(crate) fn type_id(oid: u32, modifier: i32) -> String {
+    format!("{oid}:{modifier}")
+}
+
+/// Whether the flags of a relation's columns name the record key. With FULL all columns are
+/// flagged and with NOTHING none is, so the key is the primary key, which the stream does not
+/// tell.
+pub(crate) const fn flags_are_key(identity: ReplicaIdentity) -> bool {
+    matches!(identity, ReplicaIdentity::Default | ReplicaIdentity::Index)
+}

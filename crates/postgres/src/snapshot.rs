@@ -1,0 +1,386 @@
+//! Reads tables in one exported snapshot, in order, each between two marks.
+//!
+//! A table that is cut off is read again whole in a later snapshot, with a later point of its
+//! own; tables that were finished stay finished. The stream then leaves out, table by table, what
+//! was committed before the table's point.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use highwater_connector::{ConnectorError, ErrorKind, Hw, Position, SourceItem};
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::CopyOutStream;
+
+use crate::catalog::Catalog;
+use crate::copy_text::{self, Lines};
+use crate::engine::{Output, undeliverable};
+use crate::envelope::{Change, Encoded, Envelope, Origin};
+use crate::error::{code, from_query};
+use crate::lsn::Lsn;
+use crate::name::{TableName, literal, quoted};
+use crate::offset::{Positions, State, StoredOffset};
+use crate::pgoutput::Tuple;
+use crate::preflight::Published;
+use crate::session::Session;
+use crate::shape::Shape;
+use crate::tables::{Seen, Tables};
+
+/// What records are made with; goes on to the stream.
+pub(crate) struct Maker {
+    pub(crate) output: Output,
+    pub(crate) envelope: Envelope,
+    pub(crate) tables: Tables,
+}
+
+/// An exported snapshot and the connection that holds it.
+pub(crate) struct Exported {
+    /// The connection that made it; the server forgets it at its next command.
+    pub(crate) holder: Session,
+    /// Its name.
+    pub(crate) name: String,
+    /// Transactions whose commit record starts below it are visible, and no others.
+    pub(crate) point: Lsn,
+}
+
+/// See the module.
+pub(crate) struct Snapshot {
+    maker: Maker,
+    catalog: Catalog,
+    holder: Session,
+    point: Lsn,
+    /// The point as position text.
+    position_text: String,
+    time_us: i64,
+    /// Records so far, over all tables of this snapshot.
+    index: u64,
+    offset: StoredOffset,
+    position: Arc<dyn Position>,
+    waiting: VecDeque<Published>,
+    reading: Option<Reading>,
+}
+
+struct Reading {
+    table: Published,
+    shape: Shape,
+    rows: Pin<Box<CopyOutStream>>,
+    lines: Lines,
+    count: u64,
+    estimate: u64,
+}
+
+impl Snapshot {
+    /// Opens the snapshot and plans to read what `offset` has not finished.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub(crate) async fn open(
+        exported: Exported,
+        catalog: Catalog,
+        maker: Maker,
+        mut offset: StoredOffset,
+        published: &[Published],
+    ) -> Result<Self, ConnectorError> {
+        let Exported { holder, name, point } = exported;
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
+            literal(&name)
+        );
+        catalog.statement("opening the snapshot", &begin).await?;
+        let time =
+            catalog.client().query_one("SELECT (extract(epoch FROM now()) * 1e6)::int8", &[]);
+        let time_us = time.await.map_err(|error| from_query("reading the clock", &error))?.get(0);
+        let mut waiting = VecDeque::new();
+        for progress in offset.snapshot.iter_mut().filter(|progress| !progress.done) {
+            match published.iter().find(|table| table.name == progress.table) {
+                Some(table) => waiting.push_back(table.clone()),
+                // Dropped, or taken out of the publication, since.
+                None => {
+                    progress.done = true;
+                    progress.point = Some(point);
+                }
+            }
+        }
+        let mut snapshot = Self {
+            maker,
+            catalog,
+            holder,
+            point,
+            position_text: point.sortable(),
+            time_us,
+            index: 0,
+            position: Arc::new(Positions::new(&offset).whole(offset.lsn)),
+            offset,
+            waiting,
+            reading: None,
+        };
+        snapshot.settle();
+        Ok(snapshot)
+    }
+
+    /// Whether everything is read.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.reading.is_none() && self.waiting.is_empty()
+    }
+
+    /// What the stream goes on with.
+    pub(crate) fn into_parts(self) -> (Maker, Session, StoredOffset) {
+        (self.maker, self.holder, self.offset)
+    }
+
+    /// Up to `most` rows, or as many as come until `deadline`.
+    ///
+    /// # Errors
+    /// When the server fails or a row cannot be delivered.
+    pub(crate) async fn read(
+        &mut self,
+        most: usize,
+        deadline: Instant,
+    ) -> Result<Vec<SourceItem>, ConnectorError> {
+        let mut items = Vec::new();
+        while items.len() < most && !self.is_finished() {
+            if let Some(mut reading) = self.reading.take() {
+                match timeout_at(deadline, reading.rows.next()).await {
+                    Err(_) => {
+                        self.reading = Some(reading);
+                        break;
+                    }
+                    Ok(Some(chunk)) => {
+                        let chunk = chunk.map_err(|error| from_query("reading a table", &error))?;
+                        self.rows(&mut reading, chunk, &mut items)?;
+                        self.reading = Some(reading);
+                    }
+                    Ok(None) => self.end(&reading, &mut items)?,
+                }
+            } else if let Some(table) = self.waiting.pop_front() {
+                self.reading = Some(self.begin(table, &mut items).await?);
+            }
+        }
+        Ok(items)
+    }
+
+    /// What it is doing, in one sentence.
+    pub(crate) fn activity(&self) -> String {
+        let total = self.offset.snapshot.len();
+        let done = self.offset.snapshot.iter().filter(|table| table.done).count();
+        let Some(Reading { table, count, estimate, .. }) = &self.reading else {
+            return format!("reading tables: {done} of {total} are read");
+        };
+        let percent = match count.saturating_mul(100).checked_div(*estimate) {
+            Some(percent) => format!(", about {} %", percent.min(99)),
+            None => String::new(),
+        };
+        format!(
+            "reading table {} ({} of {total}): {count} rows{percent}",
+            table.name,
+            (done + 1).min(total)
+        )
+    }
+
+    async fn begin(
+        &mut self,
+        table: Published,
+        items: &mut Vec<SourceItem>,
+    ) -> Result<Reading, ConnectorError> {
+        let estimate = self.lock(&table).await?;
+        let columns = self.catalog.columns(&table).await?;
+        let sql = copy_statement(&table, columns.iter().map(|column| column.name.as_str()));
+        let seen = Seen { columns, keys_certain: true, nulls_certain: true };
+        let name = table.name.to_string();
+        let resolved = self.maker.tables.resolve(&name, seen, (&self.position_text, 0));
+        if resolved.fresh {
+            let position = Arc::clone(&self.position);
+            let record = self.maker.output.description(&resolved.description, position);
+            items.push(SourceItem::Record(record));
+        }
+        let shape = Shape::new(table.name.clone(), &resolved.description, None);
+        self.mark(&shape, Change::SnapshotBegin(self.point), items)?;
+        let rows = self.catalog.client().copy_out(sql.as_str()).await;
+        let rows = rows.map_err(|error| from_query(&sql, &error))?;
+        let lines = Lines::default();
+        Ok(Reading { table, shape, rows: Box::pin(rows), lines, count: 0, estimate })
+    }
+
+    /// Keeps the table as it is until the snapshot ends, and makes sure that it is still the one
+    /// of the snapshot: to an older snapshot a table that was rewritten or emptied since looks
+    /// empty (manual, "Caveats" of concurrency control).
+    async fn lock(&self, table: &Published) -> Result<u64, ConnectorError> {
+        let only = if table.partitioned { "" } else { "ONLY " };
+        let lock = format!("LOCK TABLE {only}{} IN ACCESS SHARE MODE", table.name.sql());
+        self.catalog.statement(&lock, &lock).await?;
+        let sql = "SELECT coalesce(bool_and(c.relfilenode = pg_relation_filenode(c.oid)), true),
+                          coalesce(sum(greatest(c.reltuples, 0)), 0)::int8
+                   FROM pg_class c
+                   WHERE c.relkind = 'r'
+                   AND (c.oid = $1 OR c.oid IN (SELECT relid FROM pg_partition_tree($1::oid::regclass)))";
+        let row = self.catalog.client().query_one(sql, &[&table.oid]).await;
+        let row = row.map_err(|error| from_query("looking at the table's file", &error))?;
+        if !row.get::<_, bool>(0) {
+            return Err(ConnectorError::again(
+                code::REWRITTEN,
+                ErrorKind::Source,
+                format!("{} was rewritten or emptied since the snapshot began", table.name),
+            ));
+        }
+        Ok(u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))
+    }
+
+    fn rows(
+        &mut self,
+        reading: &mut Reading,
+        chunk: Bytes,
+        items: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        for line in reading.lines.feed(chunk) {
+            let row = copy_text::row(&line, reading.shape.columns.len());
+            let row = row.map_err(|error| {
+                undeliverable(&reading.table.name, &self.origin(), &error.to_string())
+            })?;
+            self.row(&reading.shape, &row, items)?;
+            reading.count += 1;
+        }
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        shape: &Shape,
+        row: &Tuple,
+        items: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        let origin = self.origin();
+        let encoded = self
+            .maker
+            .envelope
+            .row(shape, Change::Read { new: row }, &origin)
+            .map_err(|error| undeliverable(&shape.name, &origin, &error.to_string()))?;
+        self.push(shape, encoded, items)
+    }
+
+    /// Finishes a table: the mark's position says so.
+    fn end(
+        &mut self,
+        reading: &Reading,
+        items: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        let name = &reading.table.name;
+        if let Some(table) = self.offset.snapshot.iter_mut().find(|table| table.table == *name) {
+            table.done = true;
+            table.point = Some(self.point);
+        }
+        self.settle();
+        self.mark(&reading.shape, Change::SnapshotEnd(self.point), items)
+    }
+
+    /// Makes the position that holds now.
+    fn settle(&mut self) {
+        if self.offset.snapshot.iter().all(|table| table.done) {
+            self.offset.state = State::Streaming;
+        }
+        self.position = Arc::new(Positions::new(&self.offset).whole(self.offset.lsn));
+    }
+
+    /// The position behind everything that was read.
+    pub(crate) fn position(&self) -> Arc<dyn Position> {
+        Arc::clone(&self.position)
+    }
+
+    fn mark(
+        &mut self,
+        shape: &Shape,
+        change: Change<'_>,
+        items: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        let origin = self.origin();
+        let value = self.maker.envelope.mark(&shape.name, change, &origin);
+        let states = highwater_connector::ColumnStates::default();
+        self.push(shape, Encoded { key: None, value, states }, items)
+    }
+
+    fn push(
+        &mut self,
+        shape: &Shape,
+        encoded: Encoded,
+        items: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        let hw = Hw {
+            generation: self.maker.output.generation,
+            lane: None,
+            position: self.position_text.clone(),
+            index: self.index,
+            part: 0,
+            commit_time_us: Some(self.time_us),
+            table_version: Some(shape.version),
+            xid: None,
+            count: None,
+        };
+        self.index += 1;
+        let position = Arc::clone(&self.position);
+        // A task may stop behind any row: the table is read again whole.
+        let record = self.maker.output.event(&shape.name, encoded, hw, position, true)?;
+        items.push(SourceItem::Record(record));
+        Ok(())
+    }
+
+    const fn origin(&self) -> Origin {
+        Origin {
+            time_us: self.time_us,
+            xid: None,
+            lsn: self.point,
+            sequence: (self.point, self.point),
+            snapshot: true,
+        }
+    }
+}
+
+/// Reads what the stream would show of a table: its published columns, the rows that pass the
+/// publication's filter, and no rows of tables that inherit from it.
+fn copy_statement<'a>(table: &Published, columns: impl Iterator<Item = &'a str>) -> String {
+    let columns: Vec<String> = columns.map(quoted).collect();
+    let only = if table.partitioned { "" } else { "ONLY " };
+    let filter = table.filter.as_deref().map(|filter| format!(" WHERE {filter}"));
+    format!(
+        "COPY (SELECT {} FROM {only}{}{}) TO STDOUT",
+        columns.join(", "),
+        table.name.sql(),
+        filter.unwrap_or_default()
+    )
+}
+
+/// Tables of a publication that are captured, in the order in which they are read.
+pub(crate) fn progress_of(tables: &[TableName]) -> Vec<crate::offset::TableProgress> {
+    let fresh = |table: &TableName| crate::offset::TableProgress {
+        table: table.clone(),
+        point: None,
+        done: false,
+    };
+    tables.iter().map(fresh).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read_as_it_is_published() {
+        let mut table = Published {
+            oid: 1,
+            name: TableName::new("s", "t\""),
+            columns: None,
+            filter: Some("(n > 10)".to_owned()),
+            partitioned: false,
+        };
+        assert_eq!(
+            copy_statement(&table, ["a", "b\""].into_iter()),
+            "COPY (SELECT \"a\", \"b\"\"\" FROM ONLY \"s\".\"t\"\"\" WHERE (n > 10)) TO STDOUT"
+        );
+        table.filter = None;
+        table.partitioned = true;
+        assert_eq!(
+            copy_statement(&table, std::iter::empty()),
+            "COPY (SELECT  FROM \"s\".\"t\"\"\") TO STDOUT"
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! The task: opens the source, reads its tables, then its changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use highwater_connector::{ConnectorError, OffsetStore, Position, SourceItem, SourceTask, Start};
+use tokio::time::Instant;
+
+use crate::offset::StoredOffset;
+use crate::opening::{self, Opened};
+use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+use crate::stream::Stream;
+
+/// Bound of one poll; the contract is 200 ms.
+const POLL: Duration = Duration::from_millis(150);
+
+enum Phase {
+    /// Not started, or stopped, or failed.
+    Closed,
+    /// Tables are being read.
+    Snapshot(Box<Snapshot>),
+    /// Changes are being read.
+    Streaming(Box<Stream>),
+}
+
+/// One running reader of a PostgreSQL database.
+pub(crate) struct PostgresTask {
+    settings: Arc<Settings>,
+    phase: Phase,
+}
+
+impl PostgresTask {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings: Arc::new(settings), phase: Phase::Closed }
+    }
+
+    /// Reads the snapshot on, or goes over to streaming behind it.
+    async fn read_tables(
+        &mut self,
+        mut snapshot: Box<Snapshot>,
+    ) -> Result<Vec<SourceItem>, ConnectorError> {
+        if !snapshot.is_finished() {
+            let items = snapshot.read(self.settings.fetch_size, Instant::now() + POLL).await?;
+            self.phase = Phase::Snapshot(snapshot);
+            return Ok(items);
+        }
+        // Covers tables that went away unread, and a snapshot of no tables.
+        let position = snapshot.position();
+        let (maker, session, offset) = snapshot.into_parts();
+        let settings = Arc::clone(&self.settings);
+        let stream = Stream::start(settings, session, maker, &offset).await?;
+        self.phase = Phase::Streaming(Box::new(stream));
+        Ok(vec![SourceItem::Idle(position)])
+    }
+}
+
+#[async_trait]
+impl SourceTask for PostgresTask {
+    async fn start(
+        &mut self,
+        start: Start,
+        store: Arc<dyn OffsetStore>,
+    ) -> Result<(), ConnectorError> {
+        self.phase = match opening::open(&self.settings, start, store.as_ref()).await? {
+            Opened::Snapshot(snapshot) => Phase::Snapshot(snapshot),
+            Opened::Stream(stream) => Phase::Streaming(stream),
+        };
+        Ok(())
+    }
+
+    async fn poll(&mut self) -> Result<Vec<SourceItem>, ConnectorError> {
+        match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Closed => {
+                tokio::time::sleep(POLL).await;
+                Ok(Vec::new())
+            }
+            Phase::Snapshot(snapshot) => self.read_tables(snapshot).await,
+            Phase::Streaming(mut stream) => {
+                let items = stream.read(POLL).await;
+                self.phase = Phase::Streaming(stream);
+                items
+            }
+        }
+    }
+
+    async fn committed(&mut self, position: &dyn Position) -> Result<(), ConnectorError> {
+        // Every position that comes here was made here.
+        if let (Phase::Streaming(stream), Ok(stored)) =
+            (&mut self.phase, StoredOffset::read(&position.offset()))
+        {
+            stream.committed((stored.lsn, stored.partial));
+        }
+        Ok(())
+    }
+
+    async fn stop(&mut self) {
+        if let Phase::Streaming(stream) = std::mem::replace(&mut self.phase, Phase::Closed) {
+            stream.stop().await;
+        }
+    }
+
+    fn activity(&self) -> String {
+        match &self.phase {
+            Phase::Closed => "not reading".to_owned(),
+            Phase::Snapshot(snapshot) => snapshot.activity(),
+            Phase::Streaming(stream) => stream.activity(),
+        }
+    }
+}
