@@ -38,6 +38,11 @@ want curl curl
 have_python || missing+=(python3)
 have_postgres || missing+=(postgresql)
 
+quietly() { # shows a command's output only when it fails
+    local output
+    output=$("$@" 2>&1) || { echo "$output" >&2; return 1; }
+}
+
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
@@ -50,6 +55,7 @@ say_what_to_install() {
     echo "Missing: $*" >&2
     echo "Install them with the system's package manager; on Debian and Ubuntu:" >&2
     echo "  sudo apt-get update && sudo apt-get install $*" >&2
+    have_rust || say_how_to_get_rust
     exit 1
 }
 
@@ -60,19 +66,18 @@ say_how_to_get_rust() {
 }
 
 install_packages() {
-    export DEBIAN_FRONTEND=noninteractive
+    local install=(as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends)
     echo "Installing $* ..."
-    as_root apt-get update -qq
+    quietly as_root apt-get update
     # The demo runs a server of its own: no cluster is to be made and started by the package.
     local hint=/etc/postgresql-common/createcluster.d/highwater-demo.conf
     if [[ " $* " == *" postgresql "* ]]; then
-        as_root apt-get install -qq -y --no-install-recommends postgresql-common >/dev/null
+        quietly "${install[@]}" postgresql-common
         as_root mkdir -p "${hint%/*}"
         echo "create_main_cluster = false" | as_root tee "$hint" >/dev/null
     fi
     local outcome=0
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -qq -y --no-install-recommends "$@" >/dev/null || outcome=$?
+    quietly "${install[@]}" "$@" || outcome=$?
     [ ! -e "$hint" ] || as_root rm -f "$hint"
     return $outcome
 }
@@ -85,7 +90,7 @@ fi
 
 if ! have_rust; then
     # Debian has rustup from 13 on, Ubuntu from 24.04 on.
-    if ! have rustup && may_install && apt-cache show rustup >/dev/null 2>&1; then
+    if ! have rustup && may_install && apt-cache policy rustup | grep -q 'Candidate: [^(]'; then
         install_packages rustup
     fi
     have rustup || say_how_to_get_rust
