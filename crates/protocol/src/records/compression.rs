@@ -82,3 +82,37 @@ fn lz4(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.write_all(bytes)?;
     encoder.finish().map_err(io::Error::other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A decompressor that would give a gigabyte, and counts what it gave.
+    struct Bomb<'a>(io::Take<io::Repeat>, &'a mut u64);
+
+    impl Read for Bomb<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            let given = self.0.read(room)?;
+            *self.1 += given as u64;
+            Ok(given)
+        }
+    }
+
+    #[test]
+    fn no_more_is_decompressed_than_the_limit_and_one_byte() {
+        let mut given = 0;
+        let bomb = Bomb(io::repeat(0).take(1 << 30), &mut given);
+        assert!(matches!(read_bounded(bomb, 100_000), Ok(None)));
+        assert_eq!(given, 100_001);
+    }
+
+    #[test]
+    fn exactly_the_limit_is_allowed() {
+        for codec in Compression::ALL {
+            let compressed = codec.compress(&[7; 1000]).unwrap();
+            assert_eq!(codec.decompress(&compressed, 1000), Ok(vec![7; 1000]));
+            let error = BatchError::TooLarge { limit: 999 };
+            assert_eq!(codec.decompress(&compressed, 999), Err(error));
+        }
+    }
+}

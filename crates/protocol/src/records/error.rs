@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::Compression;
+use crate::ErrorCode;
 
 /// Bytes that are not the record batch they should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -81,4 +82,22 @@ pub enum BatchError {
         /// How.
         reason: &'static str,
     },
+}
+
+impl BatchError {
+    /// What a broker answers to a producer that sends such a batch.
+    pub fn error_code(&self) -> ErrorCode {
+        match self {
+            Self::Cut { .. }
+            | Self::Length { .. }
+            | Self::Offsets { .. }
+            | Self::Crc { .. }
+            | Self::Compressed { .. } => ErrorCode::CORRUPT_MESSAGE,
+            Self::Codec { .. } => ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
+            Self::TooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
+            Self::Magic { .. } | Self::Record { .. } | Self::Count { .. } => {
+                ErrorCode::INVALID_RECORD
+            }
+        }
+    }
 }

@@ -91,3 +91,21 @@ fn error_codes_have_their_names() {
     assert!(!ErrorCode::INVALID_RECORD.is_retriable());
     assert!(!ErrorCode::NONE.is_retriable());
 }
+
+/// A topic without a name is null from version 12 of the answer on; before, its name is empty.
+#[test]
+fn null_stands_only_in_its_versions() {
+    let topic = MetadataResponseTopic { name: None, ..Default::default() };
+    let response = MetadataResponse { topics: vec![topic], ..Default::default() };
+    let name = |version| {
+        let bytes = bytes(&response, version);
+        MetadataResponse::decode_body(bytes.into(), version).map(|read| read.topics[0].name.clone())
+    };
+    assert_eq!(name(8), Ok(Some(String::new())));
+    assert_eq!(name(11), Ok(Some(String::new())));
+    assert_eq!(name(12), Ok(None));
+    assert_eq!(
+        MetadataResponse::decode_body(bytes(&response, 12).into(), 11).err(),
+        Some(DecodeError::Null)
+    );
+}

@@ -2,7 +2,7 @@
 //! bound.
 
 use bytes::Bytes;
-use highwater_protocol::records::{Batch, BatchBuilder, Compression};
+use highwater_protocol::records::{Batch, BatchBuilder, BatchError, Compression};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -110,4 +110,24 @@ fn bombs_stop_at_the_limit() {
     // A raw Snappy block that claims 2^32 - 1 bytes.
     let claim = enclosed(2, 1, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0]);
     assert!(Batch::parse(&claim).unwrap().validate(LIMIT).is_err());
+}
+
+/// A variable-length integer of more bits than its type has is no number.
+#[test]
+fn integers_end_within_their_width() {
+    let record = |timestamp: &[u8], offset: &[u8]| {
+        let fields = [&[0], timestamp, offset, &[1, 1, 0]].concat();
+        let body = [&[fields.len() as u8 * 2], fields.as_slice()].concat();
+        Batch::parse(&enclosed(0, 1, &body)).unwrap().validate(LIMIT)
+    };
+    let error = |reason| Err(BatchError::Record { index: 0, reason });
+    let longest = |last| [&[0xff; 9][..], &[last]].concat();
+    assert_eq!(record(&longest(1), &[0]).map(|found| found.max_timestamp), Ok(i64::MIN));
+    assert_eq!(record(&longest(2), &[0]), error("its timestamp"));
+    assert_eq!(record(&longest(0x81), &[0]), error("its timestamp"));
+    // 32 bits are a number, though no offset of this batch; 33 are none.
+    let outside = "its offset does not rise, or lies outside of the batch";
+    assert_eq!(record(&[0], &[0xff, 0xff, 0xff, 0xff, 0x0f]), error(outside));
+    assert_eq!(record(&[0], &[0xff, 0xff, 0xff, 0xff, 0x1f]), error("its offset"));
+    assert_eq!(record(&[0], &[0x80, 0x80, 0x80, 0x80, 0x80, 0]), error("its offset"));
 }

@@ -1,5 +1,7 @@
 //! Record batches: there and back, as others write them, and under attack.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
+
 mod fixtures;
 mod hostile;
 mod iterate;
