@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Query, Request, State};
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
@@ -76,6 +77,34 @@ async fn not_found() -> Refusal {
 
 async fn method_not_allowed() -> Refusal {
     Refusal::Http(StatusCode::METHOD_NOT_ALLOWED, "HTTP 405 Method Not Allowed".to_owned())
+}
+
+/// Parts of the path, refused in Kafka Connect's shape when they cannot be read.
+pub(crate) struct Segments<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segments<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(segments)) => Ok(Self(segments)),
+            Err(error) => Err(Refusal::Http(error.status(), error.body_text())),
+        }
+    }
+}
+
+/// The query, refused in Kafka Connect's shape when it cannot be read.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(error) => Err(Refusal::Http(error.status(), error.body_text())),
+        }
+    }
 }
 
 /// A JSON body, refused in Kafka Connect's shape when it is none.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -13,17 +13,20 @@ use crate::configs::{self, TargetState};
 use crate::herder::{Herder, Put};
 use crate::keys;
 use crate::pipeline::Properties;
-use crate::rest::{App, Body};
+use crate::rest::{App, Body, Params, Segments};
 use crate::rest_error::Refusal;
 use crate::secrets;
 use crate::status::{State as Standing, Status};
+
+/// Id of the one task that a source has, as it stands in paths.
+const TASK: &str = "0";
 
 type Answer = Result<Json<Value>, Refusal>;
 
 /// `expand` may be given several times; what is not known of it is ignored.
 pub(crate) async fn list(
     State(herder): App,
-    Query(query): Query<Vec<(String, String)>>,
+    Params(query): Params<Vec<(String, String)>>,
 ) -> Json<Value> {
     let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
     let expand = |what: &str| query.iter().any(|(key, value)| key == "expand" && value == what);
@@ -79,17 +82,17 @@ fn created(herder: &Herder, name: &str) -> Result<Response, Refusal> {
     Ok((StatusCode::CREATED, location, Json(info_json(herder, name)?)).into_response())
 }
 
-pub(crate) async fn info(State(herder): App, Path(name): Path<String>) -> Answer {
+pub(crate) async fn info(State(herder): App, Segments(name): Segments<String>) -> Answer {
     info_json(&herder, &name).map(Json)
 }
 
-pub(crate) async fn config(State(herder): App, Path(name): Path<String>) -> Answer {
+pub(crate) async fn config(State(herder): App, Segments(name): Segments<String>) -> Answer {
     Ok(Json(json!(shown(&herder, &herder.properties(&name)?))))
 }
 
 pub(crate) async fn put_config(
     State(herder): App,
-    Path(name): Path<String>,
+    Segments(name): Segments<String>,
     Body(properties): Body<Properties>,
 ) -> Result<Response, Refusal> {
     match herder.put_config(&name, properties).await? {
@@ -100,7 +103,7 @@ pub(crate) async fn put_config(
 
 pub(crate) async fn patch_config(
     State(herder): App,
-    Path(name): Path<String>,
+    Segments(name): Segments<String>,
     Body(patch): Body<BTreeMap<String, Option<String>>>,
 ) -> Answer {
     herder.patch_config(&name, patch).await?;
@@ -109,13 +112,13 @@ pub(crate) async fn patch_config(
 
 pub(crate) async fn delete(
     State(herder): App,
-    Path(name): Path<String>,
+    Segments(name): Segments<String>,
 ) -> Result<StatusCode, Refusal> {
     herder.delete(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(crate) async fn status(State(herder): App, Path(name): Path<String>) -> Answer {
+pub(crate) async fn status(State(herder): App, Segments(name): Segments<String>) -> Answer {
     status_json(&herder, &name).map(Json)
 }
 
@@ -133,8 +136,8 @@ pub(crate) struct Restart {
 /// configuration again that could not be run, and leaves a task alone.
 pub(crate) async fn restart(
     State(herder): App,
-    Path(name): Path<String>,
-    Query(query): Query<Restart>,
+    Segments(name): Segments<String>,
+    Params(query): Params<Restart>,
 ) -> Result<Response, Refusal> {
     let status = herder
         .status(&name)
@@ -160,7 +163,7 @@ pub(crate) async fn restart(
 
 pub(crate) async fn pause(
     State(herder): App,
-    Path(name): Path<String>,
+    Segments(name): Segments<String>,
 ) -> Result<StatusCode, Refusal> {
     herder.set_target(&name, TargetState::Paused).await?;
     Ok(StatusCode::ACCEPTED)
@@ -168,7 +171,7 @@ pub(crate) async fn pause(
 
 pub(crate) async fn resume(
     State(herder): App,
-    Path(name): Path<String>,
+    Segments(name): Segments<String>,
 ) -> Result<StatusCode, Refusal> {
     herder.set_target(&name, TargetState::Started).await?;
     Ok(StatusCode::ACCEPTED)
@@ -176,13 +179,13 @@ pub(crate) async fn resume(
 
 pub(crate) async fn stop(
     State(herder): App,
-    Path(name): Path<String>,
+    Segments(name): Segments<String>,
 ) -> Result<StatusCode, Refusal> {
     herder.set_target(&name, TargetState::Stopped).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(crate) async fn tasks(State(herder): App, Path(name): Path<String>) -> Answer {
+pub(crate) async fn tasks(State(herder): App, Segments(name): Segments<String>) -> Answer {
     let properties = herder.properties(&name)?;
     let config = configs::task_properties(&shown(&herder, &properties));
     let tasks: Vec<_> = task_ids(&herder, &name)
@@ -194,23 +197,23 @@ pub(crate) async fn tasks(State(herder): App, Path(name): Path<String>) -> Answe
 
 pub(crate) async fn task_status(
     State(herder): App,
-    Path((name, task)): Path<(String, u32)>,
+    Segments((name, task)): Segments<(String, String)>,
 ) -> Answer {
     let missing = || Refusal::NotFound(format!("No status found for task {name}-{task}"));
     let status = herder.status(&name).map_err(|_| missing())?;
     let version = version(&herder, &name);
-    let found = status.task_json(&herder.config.worker_id, version).filter(|_| task == 0);
+    let found = status.task_json(&herder.config.worker_id, version).filter(|_| task == TASK);
     found.map(Json).ok_or_else(missing)
 }
 
 pub(crate) async fn restart_task(
     State(herder): App,
-    Path((name, task)): Path<(String, u32)>,
+    Segments((name, task)): Segments<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     herder
         .properties(&name)
         .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
-    if task != 0 || task_ids(&herder, &name).is_empty() {
+    if task != TASK || task_ids(&herder, &name).is_empty() {
         return Err(Refusal::NotFound(format!("Unknown task: {name}-{task}")));
     }
     herder.restart(&name).await?;

@@ -1,13 +1,13 @@
 //! `/connectors/{name}/offsets` (KIP-875).
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use highwater_connector::{SourceOffset, SourcePartition};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::offset_changes::{Terms, Wanted};
-use crate::rest::{App, Body};
+use crate::rest::{App, Body, Params, Segments};
 use crate::rest_error::Refusal;
 
 type Answer = Result<Json<Value>, Refusal>;
@@ -43,7 +43,7 @@ struct Entry {
     offset: Option<Map<String, Value>>,
 }
 
-pub(crate) async fn list(State(herder): App, Path(name): Path<String>) -> Answer {
+pub(crate) async fn list(State(herder): App, Segments(name): Segments<String>) -> Answer {
     let stored = herder.offsets(&name).await?;
     let entry = |stored: crate::offsets::StoredOffset| {
         Some(json!({ "partition": stored.partition, "offset": stored.offset? }))
@@ -54,8 +54,8 @@ pub(crate) async fn list(State(herder): App, Path(name): Path<String>) -> Answer
 
 pub(crate) async fn alter(
     State(herder): App,
-    Path(name): Path<String>,
-    Query(change): Query<Change>,
+    Segments(name): Segments<String>,
+    Params(change): Params<Change>,
     Body(body): Body<Offsets>,
 ) -> Answer {
     let wanted = wanted(body)?;
@@ -65,8 +65,8 @@ pub(crate) async fn alter(
 
 pub(crate) async fn reset(
     State(herder): App,
-    Path(name): Path<String>,
-    Query(change): Query<Change>,
+    Segments(name): Segments<String>,
+    Params(change): Params<Change>,
 ) -> Answer {
     herder.reset_offsets(&name, &change.into()).await?;
     Ok(message("reset"))

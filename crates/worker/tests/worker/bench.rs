@@ -1,0 +1,199 @@
+//! Broker, log and worker in one process; a worker's life can end at any moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use highwater_broker::{Broker, BrokerConfig};
+use highwater_kafka::{Admin, Reader};
+use highwater_log::{Log, LogConfig, RealFileSystem};
+use highwater_worker::{Worker, WorkerConfig};
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::source::{CLASS, Fake, Server};
+
+/// How long a test waits for something that must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A log behind the Kafka protocol, and the source.
+pub(crate) struct Bench {
+    pub(crate) log: Log,
+    pub(crate) server: Server,
+    pub(crate) reader: Reader,
+    pub(crate) admin: Admin,
+    pub(crate) bootstrap: String,
+    _broker: Broker,
+    _dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub(crate) async fn start(server: Server) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::open(Arc::new(RealFileSystem), dir.path(), LogConfig::default()).unwrap();
+        let broker = Broker::start(BrokerConfig::local(), log.clone()).await.unwrap();
+        let bootstrap = broker.local_addr().to_string();
+        let reader = Reader::new(&bootstrap);
+        let admin = Admin::new(reader.clone());
+        drop(server.reader.set(reader.clone()));
+        Self { log, server, reader, admin, bootstrap, _broker: broker, _dir: dir }
+    }
+
+    pub(crate) fn config(&self) -> WorkerConfig {
+        let mut config = WorkerConfig::new(&self.bootstrap, "worker-1:8083");
+        config.offset_flush_interval = Duration::from_millis(20);
+        config
+    }
+
+    /// A life in the test's own runtime, to be ended in order.
+    pub(crate) async fn life(&self) -> Life {
+        Life::start(self.config(), &self.server).await
+    }
+
+    /// A life in a runtime of its own, which can be dropped at any moment.
+    pub(crate) async fn doomed(&self, config: WorkerConfig) -> Doomed {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let server = self.server.clone();
+        let life = runtime.spawn(async move { Life::start(config, &server).await });
+        Doomed { life: Some(life.await.unwrap()), runtime: Some(runtime) }
+    }
+}
+
+/// A worker with its REST API.
+#[derive(Clone)]
+pub(crate) struct Life {
+    pub(crate) worker: Worker,
+    pub(crate) api: Api,
+}
+
+impl Life {
+    async fn start(config: WorkerConfig, server: &Server) -> Self {
+        let worker = Worker::start(config, vec![Arc::new(Fake::new(server.clone()))]).await;
+        let worker = worker.unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = worker.router();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { worker, api: Api { url: format!("http://{address}"), client: client() } }
+    }
+}
+
+fn client() -> reqwest::Client {
+    reqwest::Client::builder().timeout(PATIENCE).build().unwrap()
+}
+
+/// A life that ends without notice.
+pub(crate) struct Doomed {
+    life: Option<Life>,
+    runtime: Option<Runtime>,
+}
+
+impl Doomed {
+    pub(crate) fn api(&self) -> &Api {
+        &self.life.as_ref().unwrap().api
+    }
+
+    /// Drops everything where it stands: nothing is flushed, nobody is told.
+    pub(crate) fn crash(self) {}
+}
+
+impl Drop for Doomed {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+        self.life = None;
+    }
+}
+
+/// The REST API of a life.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) url: String,
+    pub(crate) client: reqwest::Client,
+}
+
+impl Api {
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+        let mut request = self.client.request(method, format!("{}{path}", self.url));
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        Answer::of(request.send().await.unwrap()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, None).await
+    }
+
+    pub(crate) async fn put(&self, path: &str) -> Answer {
+        self.call(Method::PUT, path, None).await
+    }
+
+    pub(crate) async fn create(&self, name: &str, config: Value) -> Answer {
+        let body = json!({ "name": name, "config": config });
+        self.call(Method::POST, "/connectors", Some(body)).await
+    }
+
+    /// Waits until the status satisfies `is`, and returns it.
+    pub(crate) async fn until(&self, name: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let status = self.get(&format!("/connectors/{name}/status")).await.body;
+            if is(&status) {
+                return status;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "it stays {status}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub(crate) async fn until_task(&self, name: &str, state: &str) -> Value {
+        self.until(name, |status| status["tasks"][0]["state"] == state).await
+    }
+}
+
+/// An answer of the REST API.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    async fn of(response: Response) -> Self {
+        let status = response.status();
+        let headers = response
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+            .collect();
+        let text = response.text().await.unwrap();
+        let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap() };
+        Self { status, headers, body }
+    }
+
+    /// The message of a refusal with this status; Kafka Connect's shape.
+    pub(crate) fn refusal(&self, status: u16) -> &str {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        assert_eq!(self.body["error_code"], status, "{self:?}");
+        self.body["message"].as_str().unwrap()
+    }
+
+    /// The body of an answer with this status.
+    pub(crate) fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        self.body
+    }
+}
+
+/// A configuration of the source whose trail is `trail`.
+pub(crate) fn config(trail: &str) -> Value {
+    json!({ "connector.class": CLASS, "topic.prefix": trail })
+}

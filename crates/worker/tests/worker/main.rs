@@ -1,0 +1,15 @@
+//! The worker over the embedded log: broker, log and worker in one process, with a source that
+//! remembers what it was told.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail so")]
+
+mod bench;
+mod crashes;
+mod gate;
+mod generations;
+mod lives;
+mod lost_log;
+mod rest;
+mod rest_offsets;
+mod source;
+mod trail;

@@ -1,0 +1,389 @@
+//! A source whose history is known: transaction `n` has `size(n)` events, one lane, one table.
+//!
+//! Its server remembers what it was told, so that a test can say what was promised to it.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use highwater_connector::{
+    Column, ColumnStates, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Generation, Hw,
+    Importance, KeyType, OffsetChange, OffsetStore, OffsetVerdict, Position, RecordKind,
+    SourceConnector, SourceItem, SourceOffset, SourcePartition, SourceRecord, SourceTask, Start,
+    TableDescription, Topics, schema_topic,
+};
+use highwater_kafka::Reader;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::trail;
+
+/// A place in the history: the next event to deliver.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) tx: u64,
+    pub(crate) event: u64,
+}
+
+impl Place {
+    pub(crate) fn of(offset: &SourceOffset) -> Option<Self> {
+        let number = |key| offset.number(key).map(i64::unsigned_abs);
+        Some(Self { tx: number("tx")?, event: number("event")? })
+    }
+
+    pub(crate) fn offset(self) -> SourceOffset {
+        let mut offset = SourceOffset::default();
+        offset.set("tx", self.tx);
+        offset.set("event", self.event);
+        offset
+    }
+
+    /// Where reading goes on after the event at this place.
+    pub(crate) fn next(self) -> Self {
+        if self.event + 1 < size(self.tx) {
+            Self { event: self.event + 1, ..self }
+        } else {
+            Self { tx: self.tx + 1, event: 0 }
+        }
+    }
+}
+
+/// Number of events of transaction `tx`.
+pub(crate) fn size(tx: u64) -> u64 {
+    1 + (tx * 7 + 3) % 5
+}
+
+/// All events before `end`, in order.
+pub(crate) fn events_before(end: Place) -> Vec<Place> {
+    let mut events = Vec::new();
+    let mut at = Place::default();
+    while at < end {
+        events.push(at);
+        at = at.next();
+    }
+    events
+}
+
+/// One start of a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    pub(crate) offset: Option<SourceOffset>,
+    pub(crate) generation: Generation,
+    pub(crate) tables: usize,
+    /// The last position that was reported as stored before.
+    pub(crate) told: Option<Place>,
+}
+
+/// What a server knows and is told.
+#[derive(Default)]
+pub(crate) struct State {
+    /// Transactions below this one are committed.
+    pub(crate) committed: u64,
+    /// Events in one poll.
+    pub(crate) batch: u64,
+    /// Every start, in order.
+    pub(crate) starts: Vec<Started>,
+    /// Every position that was reported as stored, in order.
+    pub(crate) told: Vec<Place>,
+    /// Errors that the next polls give.
+    pub(crate) failures: Vec<ConnectorError>,
+    /// An error that every start gives.
+    pub(crate) unreachable: Option<ConnectorError>,
+    /// What the server says to a change of offsets; accepted when absent.
+    pub(crate) refusal: Option<OffsetVerdict>,
+    /// Changes that it was asked about.
+    pub(crate) asked: Vec<OffsetChange>,
+    /// A value that makes every row this many bytes larger.
+    pub(crate) padding: usize,
+}
+
+/// The source system.
+#[derive(Clone)]
+pub(crate) struct Server {
+    state: Arc<Mutex<State>>,
+    /// Number of events that were polled, over all lives.
+    pub(crate) polled: Arc<watch::Sender<u64>>,
+    /// Number of positions that were reported as stored, over all lives.
+    pub(crate) tells: Arc<watch::Sender<u64>>,
+    /// Reads the log, to see that what is reported as stored is stored.
+    pub(crate) reader: Arc<OnceLock<Reader>>,
+}
+
+impl Server {
+    pub(crate) fn new(committed: u64, batch: u64) -> Self {
+        let state = State { committed, batch, ..State::default() };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            polled: Arc::new(watch::Sender::new(0)),
+            tells: Arc::new(watch::Sender::new(0)),
+            reader: Arc::default(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// The place behind everything committed.
+    pub(crate) fn end(&self) -> Place {
+        Place { tx: self.state().committed, event: 0 }
+    }
+
+    /// The last start of a task.
+    pub(crate) fn last_start(&self) -> Started {
+        self.state().starts.last().unwrap().clone()
+    }
+
+    /// Waits until `count` more events were polled.
+    pub(crate) async fn after_polled(&self, count: u64) {
+        let mut polled = self.polled.subscribe();
+        let goal = *polled.borrow() + count;
+        polled.wait_for(|polled| *polled >= goal).await.unwrap();
+    }
+
+    /// Waits until the source was told that everything committed is stored.
+    pub(crate) async fn all_told(&self) {
+        let mut tells = self.tells.subscribe();
+        let end = self.end();
+        tells.wait_for(|_| self.state().told.last() == Some(&end)).await.unwrap();
+    }
+}
+
+/// The kind of source.
+pub(crate) struct Fake {
+    server: Server,
+    def: ConfigDef,
+}
+
+pub(crate) const CLASS: &str = "test.FakeConnector";
+
+impl Fake {
+    pub(crate) fn new(server: Server) -> Self {
+        let key = |name, key_type, default| ConfigKey {
+            name,
+            key_type,
+            default,
+            importance: Importance::High,
+            documentation: "",
+        };
+        let def = ConfigDef::new(vec![
+            key("topic.prefix", KeyType::String, None),
+            key("tables", KeyType::List, Some("t")),
+            key("database.password", KeyType::Password, Some("")),
+        ]);
+        Self { server, def }
+    }
+}
+
+#[async_trait]
+impl SourceConnector for Fake {
+    fn classes(&self) -> &'static [&'static str] {
+        &[CLASS, "fake"]
+    }
+
+    fn version(&self) -> &'static str {
+        "9.8.7"
+    }
+
+    fn config(&self) -> &ConfigDef {
+        &self.def
+    }
+
+    fn partition(&self, config: &Config) -> SourcePartition {
+        let partition = json!({ "server": config.text("topic.prefix") });
+        serde_json::from_value(partition).unwrap()
+    }
+
+    fn topics(&self, config: &Config) -> Topics {
+        let trail = config.text("topic.prefix").to_owned();
+        Topics { schema: schema_topic(&trail), trail }
+    }
+
+    fn fingerprint(&self, config: &Config) -> String {
+        config.text("tables").to_owned()
+    }
+
+    fn before_open_transaction(&self, offset: &SourceOffset) -> Option<SourceOffset> {
+        let place = Place::of(offset)?;
+        (place.event > 0).then(|| Place { event: 0, ..place }.offset())
+    }
+
+    async fn check_offset_change(
+        &self,
+        _: &Config,
+        change: &OffsetChange,
+    ) -> Result<OffsetVerdict, ConnectorError> {
+        let mut state = self.server.state();
+        state.asked.push(change.clone());
+        Ok(state.refusal.clone().unwrap_or(OffsetVerdict::Accepted(change.wanted.clone())))
+    }
+
+    fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {
+        Ok(Box::new(FakeTask {
+            server: self.server.clone(),
+            topics: self.topics(config),
+            generation: Generation::from_bits(0),
+            run: 0,
+            at: Place::default(),
+            describe: false,
+        }))
+    }
+}
+
+struct FakeTask {
+    server: Server,
+    topics: Topics,
+    generation: Generation,
+    run: usize,
+    at: Place,
+    describe: bool,
+}
+
+impl FakeTask {
+    fn record(&mut self) -> SourceRecord {
+        let at = self.at;
+        self.at = at.next();
+        let hw = Hw {
+            generation: self.generation,
+            lane: Some("fake".to_owned()),
+            position: format!("{:08}", at.tx),
+            index: at.event,
+            part: 0,
+            commit_time_us: None,
+            table_version: Some(1),
+            xid: None,
+            count: (self.at.event == 0).then(|| size(at.tx)),
+        };
+        let value = json!({
+            "source": { "schema": "public", "table": "t" },
+            "tx": at.tx, "event": at.event, "run": self.run,
+            "padding": "x".repeat(self.server.state().padding),
+        });
+        SourceRecord {
+            kind: RecordKind::Event,
+            topic: self.topics.trail.as_str().into(),
+            partition: Some(0),
+            key: Some(json!({ "id": at.tx }).to_string().into()),
+            value: Some(value.to_string().into()),
+            hw: Some(hw),
+            states: ColumnStates::default(),
+            position: Arc::new(self.at.offset()),
+            boundary: self.at.event == 0,
+        }
+    }
+
+    fn description(&self) -> SourceRecord {
+        let column = Column {
+            name: "id".to_owned(),
+            source_type: "int8".to_owned(),
+            json_type: "number".to_owned(),
+            nullable: false,
+            key: true,
+            type_id: String::new(),
+        };
+        let table = TableDescription {
+            table: "public.t".to_owned(),
+            version: 1,
+            from_position: String::new(),
+            from_index: 0,
+            columns: vec![column],
+        };
+        SourceRecord {
+            kind: RecordKind::TableDescription,
+            topic: self.topics.schema.as_str().into(),
+            partition: Some(0),
+            key: Some(serde_json::to_vec(&table.key()).unwrap().into()),
+            value: Some(serde_json::to_vec(&table).unwrap().into()),
+            hw: None,
+            states: ColumnStates::default(),
+            position: Arc::new(self.at.offset()),
+            boundary: self.at.event == 0,
+        }
+    }
+}
+
+#[async_trait]
+impl SourceTask for FakeTask {
+    async fn start(
+        &mut self,
+        start: Start,
+        store: Arc<dyn OffsetStore>,
+    ) -> Result<(), ConnectorError> {
+        let unreachable = self.server.state().unreachable.clone();
+        if let Some(error) = unreachable {
+            return Err(error);
+        }
+        if start.offset.is_none() {
+            // As a source with a slot does: first the intent, then the position.
+            let mut intent = SourceOffset::default();
+            intent.set("intent", true);
+            store.store(&intent).await?;
+            store.store(&Place::default().offset()).await?;
+        }
+        self.at = start.offset.as_ref().and_then(Place::of).unwrap_or_default();
+        self.generation = start.generation;
+        self.describe = start.tables.is_empty();
+        let mut state = self.server.state();
+        self.run = state.starts.len();
+        let told = state.told.last().copied();
+        state.starts.push(Started {
+            offset: start.offset,
+            generation: start.generation,
+            tables: start.tables.len(),
+            told,
+        });
+        Ok(())
+    }
+
+    async fn poll(&mut self) -> Result<Vec<SourceItem>, ConnectorError> {
+        let (end, batch) = {
+            let mut state = self.server.state();
+            if let Some(error) = state.failures.pop() {
+                return Err(error);
+            }
+            (Place { tx: state.committed, event: 0 }, state.batch)
+        };
+        let mut items = Vec::new();
+        if std::mem::take(&mut self.describe) {
+            items.push(SourceItem::Record(self.description()));
+        }
+        let mut polled = 0;
+        while self.at < end && polled < batch {
+            items.push(SourceItem::Record(self.record()));
+            polled += 1;
+        }
+        if polled == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.server.polled.send_modify(|total| *total += polled);
+        Ok(items)
+    }
+
+    async fn committed(&mut self, position: &dyn Position) -> Result<(), ConnectorError> {
+        let place = Place::of(&position.offset()).unwrap();
+        if let Some(reader) = self.server.reader.get() {
+            let rows = trail::offset_rows(reader).await;
+            let stored = rows.iter().filter_map(|row| Place::of(row.offset.as_ref()?)).max();
+            assert!(stored >= Some(place), "told {place:?} while {stored:?} is stored");
+        }
+        self.server.state().told.push(place);
+        self.server.tells.send_modify(|tells| *tells += 1);
+        Ok(())
+    }
+
+    async fn stop(&mut self) {}
+
+    fn activity(&self) -> String {
+        format!("Reads; next is transaction {}", self.at.tx)
+    }
+}
+
+/// An error that trying again may cure.
+pub(crate) fn passing() -> ConnectorError {
+    ConnectorError::again("FAKE_AWAY", ErrorKind::Source, "the source went away")
+}
+
+/// An error that a person has to act on.
+pub(crate) fn lasting() -> ConnectorError {
+    ConnectorError::stop("FAKE_ODD", ErrorKind::Data, "a row is odd", "mend the row")
+}
