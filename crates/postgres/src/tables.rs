@@ -194,6 +194,6 @@ mod tests {
         tables.resolve("t", shape, ("0A", 0));
         let next = tables.resolve("t", seen(&["id", "b", "c"]), ("0B", 0)).description;
         let nullable: Vec<bool> = next.columns.iter().map(|column| column.nullable).collect();
-        assert_eq!(nullable, [true, false, true]);
+        assert_eq!(nullable, [false, false, true]);
     }
 }

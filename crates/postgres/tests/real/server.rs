@@ -1,0 +1,69 @@
+//! A throw-away server for all tests of this binary.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio_postgres::{Client, NoTls};
+
+/// Where it is.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    /// Folder of its Unix socket, and of its data below `data`.
+    pub(crate) dir: String,
+    /// Folder of its programs.
+    pub(crate) bin: String,
+    /// Its input: the server goes when this process does.
+    _script: Child,
+}
+
+pub(crate) fn script() -> String {
+    format!("{}/../../testing/postgres/server.sh", env!("CARGO_MANIFEST_DIR"))
+}
+
+impl Server {
+    /// A server of its own, which goes when the value is dropped.
+    pub(crate) fn start() -> Self {
+        let mut child = Command::new(script())
+            .arg("hold")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("testing/postgres/server.sh runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut fields = line.split_whitespace();
+        let mut next = || fields.next().expect("the script says where the server is").to_owned();
+        Self { port: next().parse().unwrap(), dir: next(), bin: next(), _script: child }
+    }
+
+    /// Opens a database as the superuser.
+    pub(crate) async fn client(&self, database: &str) -> Client {
+        let config = format!(
+            "host=127.0.0.1 port={} user=postgres password=secret dbname={database}",
+            self.port
+        );
+        let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Makes a database and opens it.
+    pub(crate) async fn database(&self) -> (String, Client) {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("db{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let maintenance = self.client("postgres").await;
+        maintenance
+            .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0"))
+            .await
+            .unwrap();
+        (name.clone(), self.client(&name).await)
+    }
+}
+
+/// The server of all tests.
+pub(crate) fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(Server::start)
+}

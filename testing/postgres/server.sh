@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# A throw-away PostgreSQL for tests: in a folder of its own, on a free port of the loopback, as an
+# unprivileged user, with logical decoding on and SCRAM passwords.
+#
+#   server.sh start DIR   makes and starts one in the new folder DIR, prints "PORT BINDIR"
+#   server.sh stop DIR    stops it at once and removes DIR
+#   server.sh hold        starts one in a temporary folder, prints "PORT DIR BINDIR", and stops it
+#                         when its standard input ends: with the test that holds the other end
+#
+# The superuser is postgres with password secret. The roles legacy, clear and open log in with MD5,
+# a clear-text password and none.
+set -euo pipefail
+
+find_bin() {
+    local bin
+    for bin in $(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -rV); do
+        if [ -x "$bin/initdb" ]; then echo "$bin"; return 0; fi
+    done
+    if command -v initdb >/dev/null; then dirname "$(command -v initdb)"; return 0; fi
+    return 1
+}
+
+install_server() {
+    echo "installing PostgreSQL" >&2
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql >&2
+    else
+        echo "PostgreSQL is missing; on Debian and Ubuntu: sudo apt-get install postgresql" >&2
+        exit 1
+    fi
+}
+
+# PostgreSQL refuses to run as root.
+as_owner() {
+    if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+}
+
+make_cluster() {
+    local dir=$1 bin=$2 data=$1/data
+    mkdir -p "$dir"
+    printf 'secret\n' >"$dir/password"
+    if [ "$(id -u)" = 0 ]; then chown -R postgres "$dir"; fi
+    as_owner "$bin/initdb" -D "$data" -U postgres -E UTF8 --locale=C.UTF-8 -A scram-sha-256 \
+        --pwfile="$dir/password" --no-sync >"$dir/initdb.log" 2>&1 || { cat "$dir/initdb.log" >&2; exit 1; }
+    as_owner tee -a "$data/postgresql.conf" >/dev/null <<CONF
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '$dir'
+wal_level = logical
+max_replication_slots = 100
+max_wal_senders = 100
+max_connections = 200
+max_prepared_transactions = 10
+max_wal_size = '4GB'
+fsync = off
+CONF
+    as_owner tee "$data/pg_hba.conf" >/dev/null <<'HBA'
+host  all legacy 127.0.0.1/32 md5
+host  all clear  127.0.0.1/32 password
+host  all open   127.0.0.1/32 trust
+host  all all    127.0.0.1/32 scram-sha-256
+local all all                 scram-sha-256
+HBA
+}
+
+start() {
+    local dir=$1 bin port
+    bin=$(find_bin) || { install_server; bin=$(find_bin); }
+    make_cluster "$dir" "$bin"
+    for _ in 1 2 3 4 5 6 7 8; do
+        port=$((20000 + RANDOM % 12000))
+        if as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -o "-p $port" -w start >"$dir/start.log" 2>&1; then
+            PGPASSWORD=secret "$bin/psql" -h 127.0.0.1 -p "$port" -U postgres -q \
+                -c "create role open superuser login" \
+                -c "create role clear superuser login password 'secret'" \
+                -c "set password_encryption = md5" \
+                -c "create role legacy superuser login password 'secret'" >&2
+            echo "$port $bin"
+            return 0
+        fi
+    done
+    cat "$dir/start.log" "$dir/log" >&2
+    exit 1
+}
+
+stop() {
+    local dir=$1 bin
+    bin=$(find_bin)
+    as_owner "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1 || true
+    rm -rf "$dir"
+}
+
+hold() {
+    local dir answer
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/hw-postgres.XXXXXX")
+    chmod 755 "$dir"
+    # shellcheck disable=SC2064  # the folder is known now
+    trap "stop '$dir'" EXIT
+    answer=$(start "$dir")
+    echo "${answer%% *} $dir ${answer#* }"
+    exec >/dev/null
+    cat >/dev/null || true
+}
+
+case ${1:-} in
+    start) start "${2:?a folder}" ;;
+    stop) stop "${2:?a folder}" ;;
+    hold) hold ;;
+    *) echo "usage: server.sh start DIR | stop DIR | hold" >&2; exit 2 ;;
+esac
