@@ -1,10 +1,207 @@
 //! `highwater server`: the parts, wired.
+//!
+//! Starting goes up the crate graph (log, broker, worker, streams, HTTP) and stopping goes down it,
+//! so that nothing runs without what it stands on.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use highwater_broker::{Broker, BrokerConfig, BrokerError, Endpoint, Reach};
+use highwater_connector::SourceConnector;
+use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
+use highwater_postgres::PostgresConnector;
+use highwater_streams::{Streams, StreamsConfig};
+use highwater_worker::{Worker, WorkerConfig};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::cli::ServerFlags;
-use crate::failure::Failure;
-use crate::settings;
+use crate::failure::{Exit, Failure};
+use crate::http;
+use crate::output;
+use crate::settings::{self, Settings};
+
+/// How long HTTP connections may take to end once the streams on them were closed.
+const HTTP_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The source systems of this release: one line a system.
+fn sources() -> Vec<Arc<dyn SourceConnector>> {
+    vec![Arc::new(PostgresConnector::new())]
+}
 
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
-    let _ = settings::load(flags)?;
-    Ok(())
+    start_logging()?;
+    let settings = settings::load(flags)?;
+    let server = Server::start(&settings).await?;
+    server.announce(&settings);
+    stop_signal().await?;
+    output::line("stopping: the sources end at a transaction boundary, then the log closes");
+    server.stop().await
+}
+
+fn start_logging() -> Result<(), Failure> {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HIGHWATER_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .try_init()
+        .map_err(|error| Failure::new(Exit::Failed, "LOGGING", error.to_string()))
+}
+
+/// Returns when the process is asked to stop: by Ctrl-C or by SIGTERM.
+async fn stop_signal() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+/// A running server.
+struct Server {
+    log: Log,
+    broker: Broker,
+    worker: Worker,
+    streams: Streams,
+    http_address: SocketAddr,
+    http: JoinHandle<std::io::Result<()>>,
+    stop_http: watch::Sender<bool>,
+}
+
+impl Server {
+    async fn start(settings: &Settings) -> Result<Self, Failure> {
+        let metrics = PrometheusBuilder::new()
+            .install_recorder()
+            .map_err(|error| Failure::new(Exit::Failed, "METRICS", error.to_string()))?;
+        let listener = listen_http(settings.http_listen).await?;
+        let http_address = listener.local_addr()?;
+        let log = open_log(settings).await?;
+        let broker = Broker::start(broker_config(settings), log.clone())
+            .await
+            .map_err(|error| broker_failure(&error))?;
+        let bootstrap = own_address(broker.local_addr()).to_string();
+        let worker = start_worker(settings, &bootstrap, http_address).await?;
+        let streams = start_streams(settings, &bootstrap).await?;
+        let parts = Router::new().merge(streams.router()).merge(worker.router());
+        let router = http::router(parts, metrics, settings.allowed_hosts.clone());
+        let (stop_http, stopping) = watch::channel(false);
+        let http = tokio::spawn(serve(listener, router, stopping));
+        Ok(Self { log, broker, worker, streams, http_address, http, stop_http })
+    }
+
+    fn announce(&self, settings: &Settings) {
+        let facts = [
+            ("data folder", settings.data_dir.display().to_string()),
+            ("Kafka clients", self.broker.local_addr().to_string()),
+            ("REST and streams", format!("http://{}", self.http_address)),
+            ("health", format!("http://{}/health", self.http_address)),
+            ("metrics", format!("http://{}/metrics", self.http_address)),
+        ];
+        output::line(&format!("highwater {} is up", env!("CARGO_PKG_VERSION")));
+        output::line(&output::facts(&facts));
+        output::line("next: highwater connector create --file FILE");
+    }
+
+    async fn stop(self) -> Result<(), Failure> {
+        self.streams.shutdown().await;
+        self.worker.shutdown().await;
+        let _ = self.stop_http.send(true);
+        if tokio::time::timeout(HTTP_PATIENCE, self.http).await.is_err() {
+            tracing::warn!("HTTP connections are cut: they took too long to end");
+        }
+        self.broker.shutdown().await;
+        let log = self.log;
+        blocking(move || log.close()).await?.map_err(|error| log_failure(&error))
+    }
+}
+
+async fn serve(
+    listener: TcpListener,
+    router: Router,
+    mut stopping: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    axum::serve(listener, router)
+        .with_graceful_shutdown(async move {
+            // An error means that the server is gone, which is as good a reason to stop.
+            let _ = stopping.wait_for(|stop| *stop).await;
+        })
+        .await
+}
+
+async fn listen_http(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Failure::new(Exit::Failed, "HTTP_ADDRESS", format!("--http-listen {address}: {error}"))
+            .kept("nothing was started")
+            .remedy("stop who listens there, or choose another address with --http-listen")
+    })
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Failure::new(Exit::Failed, "PANIC", error.to_string()))
+}
+
+async fn open_log(settings: &Settings) -> Result<Log, Failure> {
+    let dir = settings.data_dir.clone();
+    blocking(move || Log::open(Arc::new(RealFileSystem), &dir, LogConfig::default()))
+        .await?
+        .map_err(|error| log_failure(&error))
+}
+
+fn log_failure(error: &LogError) -> Failure {
+    Failure::new(Exit::Failed, error.code(), error.to_string())
+}
+
+fn broker_config(settings: &Settings) -> BrokerConfig {
+    let mut config = BrokerConfig::new(settings.kafka_listen);
+    config.advertise = settings.kafka_advertise.clone().map(|(host, port)| Endpoint { host, port });
+    // The settings refused what was not asked for in so many words (rule A2).
+    config.reach = Reach::Anywhere;
+    config
+}
+
+fn broker_failure(error: &BrokerError) -> Failure {
+    Failure::new(Exit::Failed, error.code(), format!("--kafka-listen: {error}"))
+        .kept("nothing was started")
+}
+
+/// The address at which the server's own parts reach its listener.
+fn own_address(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => ([127, 0, 0, 1], v4.port()).into(),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+            (std::net::Ipv6Addr::LOCALHOST, v6.port()).into()
+        }
+        other => other,
+    }
+}
+
+async fn start_worker(
+    settings: &Settings,
+    bootstrap: &str,
+    http: SocketAddr,
+) -> Result<Worker, Failure> {
+    let mut config = WorkerConfig::new(bootstrap, &http.to_string());
+    config.offset_flush_interval = Duration::from_millis(settings.offset_flush_interval_ms);
+    Worker::start(config, sources())
+        .await
+        .map_err(|error| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
+}
+
+async fn start_streams(settings: &Settings, bootstrap: &str) -> Result<Streams, Failure> {
+    let mut config = StreamsConfig::new(bootstrap);
+    config.allowed_hosts.clone_from(&settings.allowed_hosts);
+    Streams::start(config)
+        .await
+        .map_err(|error| Failure::new(Exit::Failed, "STREAMS_START", error.to_string()))
 }
