@@ -125,7 +125,7 @@ pub trait Writer: Send + Sync {
 /// # Errors
 /// When the settings are not accepted by the client library.
 pub fn at_least_once(settings: &WriterSettings) -> Result<Box<dyn Writer>, KafkaError> {
-    Ok(Box::new(AtLeastOnce::new(settings)?))
+    Ok(Box::new(AtLeastOnce::new(&client_config(settings), settings)?))
 }
 
 type Producer = ThreadedProducer<Deliveries>;
@@ -142,10 +142,10 @@ struct AtLeastOnce {
 }
 
 impl AtLeastOnce {
-    fn new(settings: &WriterSettings) -> Result<Self, KafkaError> {
+    fn new(config: &ClientConfig, settings: &WriterSettings) -> Result<Self, KafkaError> {
         let bounds =
             Bounds { records: settings.max_in_flight_records, bytes: settings.max_in_flight_bytes };
-        let producer: Producer = client_config(settings)
+        let producer: Producer = config
             .create_with_context(Deliveries::new(bounds))
             .map_err(|error| write_error("all topics", &error, true))?;
         let deliveries = Arc::clone(producer.context());
@@ -333,4 +333,36 @@ fn write_error(topic: &str, error: &rdkafka::error::KafkaError, fatal: bool) -> 
 fn broken(topic: &str) -> KafkaError {
     let detail = "the writer broke earlier".to_owned();
     KafkaError::Write { topic: topic.to_owned(), detail, fatal: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use rdkafka::mocking::MockCluster;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_full_queue_of_the_library_is_waited_for() {
+        let cluster = MockCluster::new(1).unwrap();
+        cluster.create_topic("trail", 1, 1).unwrap();
+        let settings = WriterSettings::new(&cluster.bootstrap_servers());
+        let mut config = client_config(&settings);
+        config.set("queue.buffering.max.messages", "10");
+        let mut writer = AtLeastOnce::new(&config, &settings).unwrap();
+        let value = Some(Bytes::from_static(b"value"));
+        let topic = Arc::from("trail");
+        let record =
+            OutgoingRecord { topic, partition: Some(0), key: None, value, headers: Vec::new() };
+        for sequence in 1..=200 {
+            assert_eq!(writer.send(record.clone()).await.unwrap(), sequence);
+        }
+        writer.commit().await.unwrap();
+        assert_eq!(writer.acknowledged().unwrap().len(), 200);
+    }
+
+    #[test]
+    fn settings_that_the_library_refuses_are_an_error() {
+        let settings = WriterSettings { max_request_bytes: 1, ..WriterSettings::new("one:9092") };
+        assert!(matches!(at_least_once(&settings), Err(KafkaError::Write { fatal: true, .. })));
+    }
 }

@@ -186,6 +186,29 @@ pub(crate) async fn breaks_when_a_record_is_late(make: Make) {
     assert!(values.len() >= 10);
 }
 
+/// When records are late because the broker is gone, those sent after them stay out of the log too,
+/// also when it comes back while they would still be in time.
+pub(crate) async fn leaves_no_hole_when_records_are_late(make: Make) {
+    let server = Server::with_trail().await;
+    let mut hasty = settings(&server);
+    hasty.delivery_timeout = Duration::from_millis(1000);
+    let mut writer = make(&hasty).unwrap();
+    writer.begin().await.unwrap();
+    writer.send(record("trail", 1)).await.unwrap();
+    acknowledged(&mut *writer, 1).await;
+    server.proxy.set(Line::Closed);
+    writer.send(record("trail", 2)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    writer.send(record("trail", 3)).await.unwrap();
+    timeout(SOON, writer.ready()).await.unwrap().unwrap_err();
+    server.proxy.set(Line::Open);
+    assert_broken(&mut *writer).await;
+    // Time for what was not forgotten to be sent.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let values: Vec<u64> = records(&server.reader(), "trail").await.iter().map(value).collect();
+    assert_eq!(values, [1]);
+}
+
 async fn assert_broken(writer: &mut dyn Writer) {
     let is_fatal = |result: Result<(), KafkaError>| {
         matches!(result, Err(KafkaError::Write { fatal: true, .. }))
@@ -197,19 +220,30 @@ async fn assert_broken(writer: &mut dyn Writer) {
     assert!(is_fatal(writer.commit().await));
 }
 
-/// A record that the broker refuses breaks the writer, and nothing behind it is reported.
+/// A record that the broker refuses breaks the writer, and nothing behind it gets into the log.
 pub(crate) async fn breaks_when_the_broker_refuses_a_record(make: Make) {
     let server = Server::start().await;
     server.create("trail", 1, &[("max.message.bytes", "2000")]).await;
-    let mut writer = make(&settings(&server)).unwrap();
+    let mut writer = make(&WriterSettings { linger: Duration::ZERO, ..settings(&server) }).unwrap();
     writer.begin().await.unwrap();
     writer.send(record("trail", 1)).await.unwrap();
     acknowledged(&mut *writer, 1).await;
+    server.proxy.set(Line::Stalled);
     let large = OutgoingRecord { value: Some(vec![b'x'; 5000].into()), ..record("trail", 2) };
     writer.send(large).await.unwrap();
+    for value in 3..=30 {
+        writer.send(record("trail", value)).await.unwrap();
+        // Each in a request of its own.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    server.proxy.set(Line::Open);
+    // Nobody asks the writer meanwhile: what keeps the rest back must not depend on that.
+    tokio::time::sleep(Duration::from_millis(1000)).await;
     let refused = timeout(SOON, writer.commit()).await.unwrap().unwrap_err();
     assert!(matches!(refused, KafkaError::Write { fatal: true, .. }), "{refused}");
     assert_broken(&mut *writer).await;
+    let values: Vec<u64> = records(&server.reader(), "trail").await.iter().map(value).collect();
+    assert_eq!(values, [1]);
 }
 
 /// A record above the writer's own limit is refused before it is sent: the writer goes on and its

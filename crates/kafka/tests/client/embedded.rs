@@ -10,7 +10,6 @@ use highwater_kafka::{
 use tokio::time::timeout;
 
 use crate::contract::{SOON, record};
-use crate::proxy::Line;
 use crate::server::Server;
 
 async fn write(server: &Server, topic: &str, values: std::ops::RangeInclusive<u64>) {
@@ -187,8 +186,8 @@ async fn a_watch_does_not_hold_up_the_fetches_of_others() {
     for _ in 0..50 {
         reader.fetch("trail", 0, 0, 1000).await.unwrap();
     }
-    assert!(began.elapsed() < Duration::from_millis(450), "{:?}", began.elapsed());
-    server.proxy.set(Line::Open);
+    // Behind the poll on one connection each would wait for half a second.
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 #[test]

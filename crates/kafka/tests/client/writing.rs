@@ -19,6 +19,7 @@ keeps! {
     survives_a_broker_that_comes_and_goes
     keeps_its_bounds_while_the_broker_stalls
     breaks_when_a_record_is_late
+    leaves_no_hole_when_records_are_late
     breaks_when_the_broker_refuses_a_record
     refuses_a_record_above_its_own_limit
 }
