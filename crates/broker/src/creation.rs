@@ -78,12 +78,12 @@ fn assigned(node: &Node, asked: &CreatableTopic) -> Result<i32, Fault> {
     if asked.assignments.iter().any(|replica| replica.broker_ids != [node.config.node_id]) {
         return refused("every partition has the one broker as its one replica");
     }
+    let count = i32::try_from(asked.assignments.len()).unwrap_or(i32::MAX);
     let mut indexes: Vec<_> = asked.assignments.iter().map(|one| one.partition_index).collect();
     indexes.sort_unstable();
-    if !indexes.iter().copied().eq(0..) {
+    if !indexes.into_iter().eq(0..count) {
         return refused("partitions are numbered from 0 without gaps");
     }
-    let count = i32::try_from(indexes.len()).unwrap_or(i32::MAX);
     let most = node.config.limits.partitions_per_topic;
     if count > most {
         return Err(LogError::InvalidPartitions { asked: count, most }.into());

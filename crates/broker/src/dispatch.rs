@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use highwater_protocol::{ApiKey, DecodeError, Message, Request, RequestHeader, frame};
+use highwater_protocol::{ApiKey, DecodeError, Message, Reader, Request, RequestHeader, frame};
 
 use crate::config::Limits;
 use crate::counters;
@@ -130,8 +130,10 @@ impl Call {
         }
     }
 
+    /// Bytes behind the request are let pass, as Apache Kafka does: librdkafka 2.16 leaves three
+    /// behind a Metadata request for all topics.
     fn decode<R: Request>(self, body: Bytes) -> Result<R, DecodeError> {
-        R::decode_body(body, self.version)
+        R::decode(&mut Reader::new(body), self.version)
     }
 
     fn ready<M: Message + Outcome>(self, response: &M) -> Result<Reply, Refused> {

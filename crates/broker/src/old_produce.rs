@@ -1,7 +1,7 @@
 //! Produce 0 to 2: advertised, so that librdkafka compresses, and refused (KAFKA-18659).
 
 use bytes::{BufMut, Bytes, BytesMut};
-use highwater_protocol::{ErrorCode, Message, ProduceRequest, RequestHeader};
+use highwater_protocol::{ErrorCode, Message, ProduceRequest, Reader, RequestHeader};
 
 use crate::dispatch::{Call, Refused};
 use crate::reply::Reply;
@@ -15,7 +15,7 @@ const NO_TRANSACTION: &[u8] = &[0xff, 0xff];
 pub(crate) fn refuse(call: Call, mut frame: Bytes) -> Result<Reply, Refused> {
     RequestHeader::decode(&mut frame)?;
     let body = Bytes::from([NO_TRANSACTION, &frame].concat());
-    let request = ProduceRequest::decode_body(body, READ_AS)?;
+    let request = ProduceRequest::decode(&mut Reader::new(body), READ_AS)?;
     if request.acks == 0 {
         return Err(Refused::Unanswered);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use highwater_log::{AppendOptions, Appended, Partition};
+use highwater_protocol::records::{BatchHeader, Compression};
 use highwater_protocol::{
     ErrorCode, PartitionProduceData, PartitionProduceResponse, ProduceRequest, ProduceResponse,
     TopicProduceData, TopicProduceResponse,
@@ -20,10 +21,6 @@ use crate::reply::Reply;
 
 /// The first version at which a batch may be compressed with zstd (KIP-110).
 const ZSTD_SINCE: i16 = 7;
-/// How zstd stands in the lowest bits of a batch's attributes.
-const ZSTD: u8 = 4;
-/// Where the low byte of the attributes lies in a batch.
-const ATTRIBUTES: usize = 22;
 
 /// When the sender wants an answer.
 #[derive(Clone, Copy)]
@@ -109,8 +106,9 @@ fn append_one(
 }
 
 fn check_codec(version: i16, batches: &Bytes) -> Result<(), Fault> {
-    let is_zstd = batches.get(ATTRIBUTES).is_some_and(|attributes| attributes & 0x07 == ZSTD);
-    if is_zstd && version < ZSTD_SINCE {
+    // What is no batch, the log refuses.
+    let codec = BatchHeader::parse(batches).and_then(|header| header.compression());
+    if codec == Ok(Compression::Zstd) && version < ZSTD_SINCE {
         let text = format!("zstd needs Produce version {ZSTD_SINCE}, this is {version}");
         return Err(Fault::new(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, text));
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use highwater_log::{LogError, Partition, PartitionState, Visible, Watermarks};
+use highwater_protocol::records::batches;
 use highwater_protocol::{ErrorCode, FetchPartition, PartitionData};
 use tokio::sync::watch;
 
@@ -111,12 +112,12 @@ impl Source {
         if self.next >= watermarks.end(terms.visible) || (room == 0 && !terms.first) {
             return Ok(0);
         }
-        let batches = self.partition.read(self.next, room, terms.first, terms.visible)?;
-        let read = batches.len();
-        if let Some(next) = next_offset(&batches) {
+        let found = self.partition.read(self.next, room, terms.first, terms.visible)?;
+        let read = found.len();
+        if let Some(next) = next_offset(&found) {
             self.next = next;
             self.room = self.room.saturating_sub(read);
-            self.found.push(batches);
+            self.found.push(found);
         }
         Ok(read)
     }
@@ -168,20 +169,7 @@ fn joined(mut found: Vec<Bytes>) -> Bytes {
     }
 }
 
-/// The offset after the last of `batches`.
-fn next_offset(batches: &[u8]) -> Option<i64> {
-    const LENGTH: usize = 8;
-    const LAST_OFFSET_DELTA: usize = 23;
-    let mut rest = batches;
-    let mut next = None;
-    while let (Some(base), Some(length), Some(delta)) = (
-        rest.first_chunk::<8>(),
-        rest.get(LENGTH..).and_then(<[u8]>::first_chunk::<4>),
-        rest.get(LAST_OFFSET_DELTA..).and_then(<[u8]>::first_chunk::<4>),
-    ) {
-        next = Some(i64::from_be_bytes(*base) + i64::from(i32::from_be_bytes(*delta)) + 1);
-        let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        rest = rest.get(length.saturating_add(LENGTH + 4)..).unwrap_or_default();
-    }
-    next
+/// The offset after the last of `found`.
+fn next_offset(found: &Bytes) -> Option<i64> {
+    batches(found.clone()).filter_map(Result::ok).last().map(|batch| batch.header.next_offset())
 }

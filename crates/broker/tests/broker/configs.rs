@@ -1,0 +1,149 @@
+//! DescribeConfigs and IncrementalAlterConfigs.
+
+use highwater_protocol::{
+    AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, DescribeConfigsRequest,
+    DescribeConfigsResource, DescribeConfigsResult, ErrorCode, IncrementalAlterConfigsRequest,
+};
+
+use crate::client::Client;
+use crate::server::Server;
+
+const TOPIC: i8 = 2;
+const BROKER: i8 = 4;
+const SET: i8 = 0;
+const DELETE: i8 = 1;
+const APPEND: i8 = 2;
+const SUBTRACT: i8 = 3;
+
+async fn describe(
+    client: &mut Client,
+    version: i16,
+    resource_type: i8,
+    name: &str,
+    keys: Option<&[&str]>,
+) -> DescribeConfigsResult {
+    let request = DescribeConfigsRequest {
+        resources: vec![DescribeConfigsResource {
+            resource_type,
+            resource_name: name.to_owned(),
+            configuration_keys: keys.map(|keys| keys.iter().map(ToString::to_string).collect()),
+        }],
+        include_synonyms: true,
+        ..Default::default()
+    };
+    client.call(version, &request).await.results.remove(0)
+}
+
+#[tokio::test]
+async fn a_topics_settings_say_where_they_come_from() {
+    let server = Server::start().await;
+    server.topic_with("t", 1, &[("cleanup.policy", "compact"), ("highwater.flush", "os")]);
+    let mut client = server.client().await;
+    for version in 1..=4 {
+        let result = describe(&mut client, version, TOPIC, "t", None).await;
+        let of = |name: &str| {
+            let entry = result.configs.iter().find(|entry| entry.name == name).unwrap();
+            (entry.value.clone().unwrap(), entry.config_source, entry.read_only)
+        };
+        assert_eq!(of("cleanup.policy"), ("compact".to_owned(), 1, false));
+        assert_eq!(of("highwater.flush"), ("os".to_owned(), 1, false));
+        assert_eq!(of("retention.ms"), ("604800000".to_owned(), 5, false));
+    }
+    let some = describe(&mut client, 4, TOPIC, "t", Some(&["cleanup.policy"])).await;
+    assert_eq!(some.configs.len(), 1);
+    let synonyms: Vec<_> =
+        some.configs[0].synonyms.iter().map(|one| (one.value.as_deref(), one.source)).collect();
+    assert_eq!(synonyms, [(Some("compact"), 1), (Some("delete"), 5)]);
+}
+
+#[tokio::test]
+async fn the_brokers_settings() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let result = describe(&mut client, 4, BROKER, "0", Some(&["num.partitions", "node.id"])).await;
+    assert!(result.error_code.is_ok());
+    assert_eq!(result.configs.len(), 2);
+    assert!(result.configs.iter().all(|entry| entry.read_only));
+}
+
+#[tokio::test]
+async fn what_has_no_settings_is_refused() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let cases = [
+        (TOPIC, "no-such", ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+        (BROKER, "9", ErrorCode::INVALID_REQUEST),
+        (99, "x", ErrorCode::INVALID_REQUEST),
+    ];
+    for (resource_type, name, code) in cases {
+        let result = describe(&mut client, 4, resource_type, name, None).await;
+        assert_eq!(result.error_code, code);
+        assert!(result.error_message.is_some() && result.configs.is_empty());
+    }
+}
+
+async fn alter(
+    client: &mut Client,
+    version: i16,
+    validate_only: bool,
+    changes: &[(&str, i8, Option<&str>)],
+) -> AlterConfigsResourceResponse {
+    let change = |(name, config_operation, value): &(&str, i8, Option<&str>)| AlterableConfig {
+        name: (*name).to_owned(),
+        config_operation: *config_operation,
+        value: value.map(str::to_owned),
+    };
+    let request = IncrementalAlterConfigsRequest {
+        resources: vec![AlterConfigsResource {
+            resource_type: TOPIC,
+            resource_name: "t".to_owned(),
+            configs: changes.iter().map(change).collect(),
+        }],
+        validate_only,
+    };
+    client.call(version, &request).await.responses.remove(0)
+}
+
+#[tokio::test]
+async fn settings_change_one_by_one() {
+    let server = Server::start().await;
+    server.topic_with("t", 1, &[("retention.ms", "1000"), ("segment.bytes", "4096")]);
+    let mut client = server.client().await;
+    for version in 0..=1 {
+        let changes = [
+            ("retention.ms", SET, Some("2000")),
+            ("segment.bytes", DELETE, None),
+            ("cleanup.policy", APPEND, Some("compact")),
+        ];
+        let answer = alter(&mut client, version, false, &changes).await;
+        assert!(answer.error_code.is_ok(), "{answer:?}");
+        let config = server.log.topic("t").unwrap().config;
+        assert_eq!((config.retention_ms, config.segment_bytes), (Some(2000), 1 << 30));
+        assert!(config.cleanup.delete && config.cleanup.compact);
+        let subtract = [("cleanup.policy", SUBTRACT, Some("compact"))];
+        assert!(alter(&mut client, version, false, &subtract).await.error_code.is_ok());
+        assert!(!server.log.topic("t").unwrap().config.cleanup.compact);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_does_not_fit_changes_nothing() {
+    let server = Server::start().await;
+    server.topic_with("t", 1, &[("retention.ms", "1000")]);
+    let mut client = server.client().await;
+    let cases: [&[(&str, i8, Option<&str>)]; 5] = [
+        &[("retention.ms", SET, Some("5")), ("segment.bytes", SET, Some("many"))],
+        &[("no.such", SET, Some("1"))],
+        &[("retention.ms", SET, None)],
+        &[("retention.ms", APPEND, Some("1"))],
+        &[("retention.ms", 9, Some("1"))],
+    ];
+    for changes in cases {
+        let answer = alter(&mut client, 1, false, changes).await;
+        assert_eq!(answer.error_code, ErrorCode::INVALID_CONFIG, "{changes:?}");
+        assert_eq!(server.log.topic("t").unwrap().config.retention_ms, Some(1000));
+    }
+    let checked = alter(&mut client, 1, true, &[("retention.ms", SET, Some("5"))]).await;
+    assert!(checked.error_code.is_ok());
+    assert_eq!(server.log.topic("t").unwrap().config.retention_ms, Some(1000), "only a check");
+}

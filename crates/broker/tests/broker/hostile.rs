@@ -1,0 +1,183 @@
+//! What strangers send: garbage, half frames, lengths that lie, nothing at all. The worst that
+//! happens is that this one connection is closed.
+
+use std::time::{Duration, Instant};
+
+use bytes::{BufMut, BytesMut};
+use highwater_protocol::{ApiKey, MetadataRequest};
+use tokio::io::AsyncWriteExt;
+
+use crate::client::{Client, SOON, fetch, large};
+use crate::server::Server;
+
+/// The beginning of a frame that says it has `length` bytes.
+fn head(length: i32, key: i16, version: i16) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    bytes.put_i32(length);
+    bytes.put_i16(key);
+    bytes.put_i16(version);
+    bytes.put_i32(1);
+    bytes
+}
+
+async fn is_served(server: &Server) {
+    let mut client = server.client().await;
+    let answer = client.call(9, &MetadataRequest::default()).await;
+    assert_eq!(answer.brokers.len(), 1);
+}
+
+async fn is_closed(server: &Server, sent: &[u8]) {
+    let mut client = server.client().await;
+    client.stream.write_all(sent).await.unwrap();
+    assert_eq!(client.frame().await, None, "{sent:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_request_closes_its_connection() {
+    let server = Server::start().await;
+    is_closed(&server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    is_closed(&server, &[0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03, 0x5a])
+        .await;
+    is_closed(&server, &[0xff; 64]).await;
+    is_closed(&server, &[0; 64]).await;
+    is_closed(&server, &head(-1, 3, 9)).await;
+    is_closed(&server, &7_i32.to_be_bytes()).await;
+    is_served(&server).await;
+}
+
+#[tokio::test]
+async fn apis_and_versions_that_are_not_offered_close_their_connection() {
+    let server = Server::start().await;
+    for (key, version) in [(10, 0), (11, 5), (71, 0), (9_999, 0), (-1, 0), (3, 13), (1, 3), (2, 0)]
+    {
+        let mut request = head(8 + 2, key, version);
+        request.put_i16(-1);
+        is_closed(&server, &request).await;
+    }
+    is_served(&server).await;
+}
+
+#[tokio::test]
+async fn a_length_above_the_limit_is_refused_before_its_bytes_come() {
+    let server = Server::start().await;
+    for (length, key, version) in [
+        (i32::MAX, ApiKey::Produce as i16, 9),
+        ((100 << 20) + 1, ApiKey::Produce as i16, 9),
+        (8 << 20, ApiKey::Metadata as i16, 9),
+        (1 << 20, 999, 0),
+        (1 << 20, ApiKey::ApiVersions as i16, 99),
+    ] {
+        is_closed(&server, &head(length, key, version)).await;
+    }
+    is_served(&server).await;
+}
+
+#[tokio::test]
+async fn half_a_frame_stalls_for_a_while_and_not_for_ever() {
+    let server =
+        Server::start_with(|config| config.limits.stall = Duration::from_millis(100)).await;
+    is_closed(&server, &[0]).await;
+    is_closed(&server, &head(1 << 20, ApiKey::Produce as i16, 9)).await;
+    is_served(&server).await;
+}
+
+#[tokio::test]
+async fn a_silent_connection_is_closed() {
+    let server = Server::start_with(|config| config.limits.idle = Duration::from_millis(100)).await;
+    is_closed(&server, &[]).await;
+}
+
+#[tokio::test]
+async fn bodies_of_noise_never_do_more_than_close_their_connection() {
+    let server = Server::start().await;
+    server.topic("t");
+    let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        noise ^= noise << 13;
+        noise ^= noise >> 7;
+        noise ^= noise << 17;
+        noise
+    };
+    for api in ApiKey::ALL {
+        for version in api.advertised() {
+            for _ in 0..4 {
+                let length = usize::try_from(next() % 200).unwrap();
+                // Small numbers are likely lengths; noise alone would be refused at the first.
+                let body = (0..length)
+                    .map(|_| if next() % 3 == 0 { next() as u8 } else { (next() % 3) as u8 });
+                let mut request = head(8 + i32::try_from(length).unwrap(), *api as i16, version);
+                request.extend(body);
+                let mut client = server.client().await;
+                client.stream.write_all(&request).await.unwrap();
+                client.stream.shutdown().await.unwrap();
+                // An answer or the end, and soon.
+                let _ = client.frame().await;
+            }
+        }
+    }
+    is_served(&server).await;
+}
+
+#[tokio::test]
+async fn two_hundred_slow_connections_hold_nobody_up() {
+    let server = Server::start().await;
+    let mut slow = Vec::new();
+    for index in 0..200_u8 {
+        let mut client = server.client().await;
+        let frame = head(50 << 20, ApiKey::Produce as i16, 9);
+        client.stream.write_all(&frame[..usize::from(index % 12)]).await.unwrap();
+        slow.push(client);
+    }
+    let began = Instant::now();
+    for _ in 0..20 {
+        is_served(&server).await;
+    }
+    assert!(began.elapsed() < SOON / 2, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn more_connections_than_may_be_are_turned_away() {
+    let server = Server::start_with(|config| config.limits.connections = 2).await;
+    let mut first = server.client().await;
+    let mut second = server.client().await;
+    first.call(9, &MetadataRequest::default()).await;
+    second.call(9, &MetadataRequest::default()).await;
+    let mut third = server.client().await;
+    third.try_send(9, &MetadataRequest::default()).await;
+    assert_eq!(third.frame().await, None);
+    first.call(9, &MetadataRequest::default()).await;
+}
+
+/// Who does not read its answers is cut off, and its part of the memory comes back: afterwards
+/// another one gets an answer as large.
+#[tokio::test]
+async fn who_takes_no_answer_is_cut_off() {
+    let server = Server::start_with(|config| {
+        config.limits.stall = Duration::from_millis(200);
+        config.limits.memory_bytes = 48 << 20;
+    })
+    .await;
+    server.topic_with("t", 1, &[("max.message.bytes", "20000000")]);
+    let mut writer = server.client().await;
+    for _ in 0..3 {
+        let appended = writer.produce(9, "t", large(10_000_000)).await;
+        assert!(appended.error_code.is_ok(), "{appended:?}");
+    }
+    let mut request = fetch("t", 0);
+    request.topics[0].partitions[0].partition_max_bytes = 40_000_000;
+    let mut deaf: Vec<Client> = Vec::new();
+    for _ in 0..4 {
+        let mut client = server.client().await;
+        client.send(11, &request).await;
+        deaf.push(client);
+    }
+    let began = Instant::now();
+    loop {
+        let answer = server.client().await.fetch(11, &request).await;
+        if answer.records.unwrap().len() > 30_000_000 {
+            break;
+        }
+        assert!(began.elapsed() < SOON, "the memory did not come back");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
