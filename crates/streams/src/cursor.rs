@@ -41,6 +41,8 @@ pub(crate) struct Cursor {
     /// Next offset to read.
     next: i64,
     last: Option<LastRead>,
+    /// When the topic was last known to be the one that was read; `None` when there is doubt.
+    verified: Option<Instant>,
 }
 
 impl Cursor {
@@ -57,7 +59,7 @@ impl Cursor {
     ) -> Result<Self, Interruption> {
         let edges = log.watch(&view.topic).await.map_err(Interruption::Unavailable)?;
         let View { topic, topic_id, .. } = view.clone();
-        Ok(Self { log, topic, topic_id, limits, edges, next, last })
+        Ok(Self { log, topic, topic_id, limits, edges, next, last, verified: Some(Instant::now()) })
     }
 
     pub(crate) const fn next(&self) -> i64 {
@@ -99,16 +101,33 @@ impl Cursor {
     async fn wait(&mut self) -> Result<(), Interruption> {
         loop {
             let edges = *self.edges.borrow_and_update();
+            if edges.last_stable < self.next {
+                self.verified = None;
+            }
+            self.settle_doubt().await?;
             if edges.last_stable > self.next {
                 return Ok(());
             }
-            if edges.last_stable < self.next {
-                passing_outages(self.verify().await)?;
-            }
             if self.edges.changed().await.is_err() {
                 self.edges = self.watch_again().await?;
+                self.verified = None;
             }
         }
+    }
+
+    /// A fetch names its topic by name alone, so what may have become another topic while this
+    /// reader was idle, or while the log was away, is asked for its id. What cannot be asked now
+    /// is asked again when the log is back.
+    async fn settle_doubt(&mut self) -> Result<(), Interruption> {
+        if self.verified.is_some_and(|verified| verified.elapsed() < TRUST) {
+            return Ok(());
+        }
+        match self.verify().await {
+            Ok(()) => self.verified = Some(Instant::now()),
+            Err(Interruption::Unavailable(_)) => self.verified = None,
+            Err(other) => return Err(other),
+        }
+        Ok(())
     }
 
     async fn watch_again(&self) -> Result<watch::Receiver<Watermarks>, Interruption> {
@@ -195,14 +214,8 @@ impl Cursor {
     }
 }
 
-/// What cannot be asked now is asked again when the log is back.
-fn passing_outages(result: Result<(), Interruption>) -> Result<(), Interruption> {
-    match result {
-        Err(Interruption::Unavailable(_)) => Ok(()),
-        other => other,
-    }
-}
-
+/// How long a topic is taken to be the same without asking.
+const TRUST: Duration = Duration::from_secs(1);
 const SHORT: Duration = Duration::from_millis(5);
 
 /// Waiting longer and longer, up to a bound in all.

@@ -6,6 +6,7 @@ use serde::Serialize;
 /// variant is stricter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::enum_variant_names, reason = "the field's own names")]
 pub(crate) enum QualityOfService {
     /// Duplicates are suppressed; a gap is reported and passed over.
     AtMostOnce,

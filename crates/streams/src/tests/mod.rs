@@ -1,1 +1,10 @@
-//! Tests.
+//! Tests over a log that lies in memory. Those over the real broker stand in the folder `tests`.
+
+mod client;
+mod golden;
+mod history;
+mod memory;
+mod resources;
+mod sessions;
+mod tokens;
+mod trails;

@@ -1,0 +1,555 @@
+//! Whole connections.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Server, config, log};
+use super::trails::{TRAIL, describe, envelope, hw, insert, orders, record, row};
+use highwater_connector::Hw;
+
+/// A trail of rows with the ids 1 to `count`.
+fn rows(count: u64) -> std::sync::Arc<super::memory::MemoryLog> {
+    let log = log();
+    (1..=count).for_each(|id| drop(log.append(TRAIL, row(id))));
+    log
+}
+
+fn pos(record: &Value) -> &str {
+    record["pos"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_opens_with_its_preamble_and_describes_tables_before_rows() {
+    let log = rows(2);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    let mut kinds = Vec::new();
+    for _ in 0..8 {
+        let record = client.next().await.unwrap();
+        let kind = record.get("op_type").unwrap_or(&record["id"]);
+        kinds.push(kind.as_str().unwrap().to_owned());
+    }
+    assert_eq!(
+        kinds,
+        [
+            "/services/v2/stream/orders/stream-metadata",
+            "/services/v2/stream/orders/object-metadata",
+            "/services/v2/stream/orders/ddl",
+            "STREAM_METADATA",
+            "/services/v2/stream/orders/table/public.orders/1",
+            "OBJECT_METADATA",
+            "INSERT",
+            "INSERT",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_new_version_of_a_table_is_described_again_and_waited_for() {
+    let log = rows(1);
+    let mut config = config();
+    config.limits.table_wait = Duration::from_secs(20);
+    let server = Server::start(&log, config).await;
+    let body = json!({"source": {"trail": TRAIL}, "encoding": {"json": {"includeJSONSchemaRecord": false}}});
+    server.send("POST", "/services/v2/stream/orders", &body).await;
+    let mut client = server.connect("orders").await;
+    client.data().await;
+    log.append(TRAIL, record(&Hw { table_version: Some(2), ..hw(2, 0) }, &insert(2)));
+    tokio::task::yield_now().await;
+    describe(&log, &orders(2));
+    let metadata = client.next().await.unwrap();
+    assert_eq!(metadata["op_type"], "OBJECT_METADATA");
+    assert_eq!(metadata["version"], 2);
+    assert!(metadata["columns"].get("note").is_some());
+    assert_eq!(client.next().await.unwrap()["after"]["id"], 2);
+}
+
+#[tokio::test]
+async fn a_table_that_is_never_described_ends_the_connection_behind_what_was_whole() {
+    let log = rows(1);
+    log.append(TRAIL, record(&Hw { table_version: Some(9), ..hw(2, 0) }, &insert(2)));
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    assert_eq!(client.ids(1).await, [1]);
+    let (records, closed) = client.rest().await;
+    assert_eq!(closed.code, 4020);
+    assert_eq!(records.last().unwrap()["code"], "table_description_missing");
+}
+
+#[tokio::test]
+async fn earliest_now_and_every_position() {
+    let log = rows(5);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut now = server.connect("orders?begin=now").await;
+    let mut earliest = server.connect("orders?begin=earliest").await;
+    let mut positions = Vec::new();
+    for id in 1..=5 {
+        let record = earliest.data().await;
+        assert_eq!(record["after"]["id"], id);
+        positions.push(pos(&record).to_owned());
+    }
+    // The position of the last record shows that `now` has come to rest behind it.
+    assert_eq!(now.next().await.unwrap()["op_type"], Value::Null);
+    log.append(TRAIL, row(6));
+    assert_eq!(now.ids(1).await, [6]);
+    for (position, id) in positions.iter().zip(1..) {
+        let mut client = server.connect(&format!("orders?begin={position}")).await;
+        let wanted: Vec<u64> = (id + 1..=6).collect();
+        assert_eq!(client.ids(wanted.len()).await, wanted);
+    }
+}
+
+#[tokio::test]
+async fn a_position_is_the_same_on_every_server_and_goes_on_after_a_restart() {
+    let log = rows(3);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    let first = client.data().await;
+    let second = client.data().await;
+    server.streams.shutdown().await;
+    let (records, closed) = client.rest().await;
+    assert_eq!((closed.code, closed.reason.as_str()), (1001, "server_stopping"));
+    assert_eq!(records.last().unwrap()["code"], "server_stopping");
+    drop(server);
+    let server = Server::start(&log, config()).await;
+    let mut client = server.connect(&format!("orders?begin={}", pos(&first))).await;
+    assert_eq!(client.data().await, second);
+    assert_eq!(client.ids(1).await, [3]);
+}
+
+#[tokio::test]
+async fn duplicates_are_suppressed_across_reconnects_unless_asked_for() {
+    let log = rows(4);
+    let server = Server::with_stream(&log, json!({"qualityOfService": "atLeastOnce"})).await;
+    let mut client = server.connect("orders?qualityOfService=exactlyOnce").await;
+    assert_eq!(client.ids(3).await, [1, 2, 3]);
+    let fourth = client.data().await;
+    drop(client);
+    for id in [2, 3, 4, 5] {
+        log.append(TRAIL, row(id));
+    }
+    let begin = format!("orders?begin={}", pos(&fourth));
+    let mut strict = server.connect(&format!("{begin}&qualityOfService=exactlyOnce")).await;
+    assert_eq!(strict.ids(1).await, [5]);
+    let mut tolerant = server.connect(&begin).await;
+    assert_eq!(tolerant.ids(4).await, [2, 3, 4, 5]);
+    let generation = highwater_connector::Generation::from_bits(8);
+    log.append(TRAIL, record(&Hw { generation, ..hw(2, 0) }, &insert(2)));
+    assert_eq!(strict.ids(1).await, [2]);
+}
+
+#[tokio::test]
+async fn a_purged_position_is_gone_with_the_bounds_that_help() {
+    let log = rows(6);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    let first = client.data().await;
+    let second = client.data().await;
+    drop(client);
+    log.purge(TRAIL, 2);
+    let (status, answer) = server.refused(&format!("orders?begin={}", pos(&first))).await;
+    assert_eq!((status, &answer["code"]), (410, &json!("position_gone")));
+    let positions = &answer["positions"];
+    assert_eq!(positions["generation"], "0000000000000007");
+    assert_eq!(positions["oldest"]["offset"], "2");
+    assert_eq!(positions["oldest"]["begin"], "earliest");
+    assert_eq!(positions["oldest"]["time"], "2026-10-26T07:33:20.123456Z");
+    assert_eq!(positions["newest"]["offset"], "5");
+    let newest = pos(&positions["newest"]).to_owned();
+    let oldest = pos(&positions["oldest"]).to_owned();
+    let mut client = server.connect(&format!("orders?begin={oldest}")).await;
+    assert_eq!(client.ids(3).await, [4, 5, 6]);
+    log.append(TRAIL, row(7));
+    let mut client = server.connect(&format!("orders?begin={newest}")).await;
+    assert_eq!(client.ids(1).await, [7]);
+    // Behind the second record nothing is missing.
+    let mut client = server.connect(&format!("orders?begin={}", pos(&second))).await;
+    assert_eq!(client.ids(1).await, [3]);
+}
+
+/// The records up to the next one with a position.
+async fn until_data(client: &mut Client) -> Vec<Value> {
+    let mut records = Vec::new();
+    loop {
+        records.push(client.next().await.unwrap());
+        if records.last().unwrap().get("pos").is_some() {
+            return records;
+        }
+    }
+}
+
+fn gaps(records: &[Value]) -> Vec<(&str, &str)> {
+    let gaps = records.iter().filter(|record| record["op_type"] == "GAP");
+    gaps.map(|gap| (gap["after_offset"].as_str().unwrap(), gap["until_offset"].as_str().unwrap()))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_gap_that_is_passed_over_is_told() {
+    let log = rows(4);
+    let server = Server::with_stream(&log, json!({"qualityOfService": "atMostOnce"})).await;
+    let mut client = server.connect("orders").await;
+    let first = pos(&client.data().await).to_owned();
+    drop(client);
+    // The source delivers 1 again, behind the gap.
+    log.append(TRAIL, row(1));
+    log.append(TRAIL, row(5));
+    log.purge(TRAIL, 4);
+    for (query, id) in [("", 5), ("&onGone=next", 5), ("&onGone=earliest", 1)] {
+        let mut client = server.connect(&format!("orders?begin={first}{query}")).await;
+        let records = until_data(&mut client).await;
+        assert_eq!(gaps(&records), [("0", "4")], "{query}");
+        assert_eq!(records.last().unwrap()["after"]["id"], id, "{query}");
+    }
+    let fail = server.refused(&format!("orders?begin={first}&onGone=fail")).await;
+    assert_eq!(fail.0, 410);
+    let strict = format!("orders?begin={first}&qualityOfService=exactlyOnce");
+    assert_eq!(server.refused(&strict).await.0, 410);
+}
+
+/// Purges what an open connection has yet to read. The log is away meanwhile, so that it cannot
+/// read it in time.
+fn purge_below_a_connection(log: &super::memory::MemoryLog) {
+    log.set_away(true);
+    (2..=5).for_each(|id| drop(log.append(TRAIL, row(id))));
+    log.purge(TRAIL, 3);
+    log.set_away(false);
+}
+
+#[tokio::test]
+async fn a_purge_below_a_connection_ends_it_or_is_told() {
+    let log = rows(1);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut strict = server.connect("orders").await;
+    let mut lenient = server.connect("orders?onGone=next").await;
+    assert_eq!((strict.ids(1).await, lenient.ids(1).await), (vec![1], vec![1]));
+    purge_below_a_connection(&log);
+    let (records, closed) = strict.rest().await;
+    assert_eq!((closed.code, closed.reason.as_str()), (4014, "records_purged"));
+    assert_eq!(records.last().unwrap()["close_code"], 4014);
+    let records = until_data(&mut lenient).await;
+    assert_eq!(gaps(&records), [("0", "3")]);
+    assert_eq!(records.last().unwrap()["after"]["id"], 4);
+}
+
+#[tokio::test]
+async fn a_position_of_a_cut_or_remade_log_is_another_history() {
+    let log = rows(4);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    let mut positions = Vec::new();
+    for _ in 0..4 {
+        positions.push(pos(&client.data().await).to_owned());
+    }
+    drop(client);
+    log.cut(TRAIL, 2);
+    let ask = async |at: usize| {
+        let (status, answer) = server.refused(&format!("orders?begin={}", positions[at])).await;
+        (status, answer["code"].clone())
+    };
+    let changed = (409, json!("history_changed"));
+    assert_eq!(ask(2).await, changed);
+    assert_eq!(ask(3).await, changed);
+    log.append(TRAIL, row(9));
+    log.append(TRAIL, row(10));
+    assert_eq!(ask(2).await, changed);
+    assert_eq!(ask(3).await, changed);
+    let mut client = server.connect(&format!("orders?begin={}", positions[1])).await;
+    assert_eq!(client.ids(2).await, [9, 10]);
+    log.make(TRAIL, 1);
+    (1..=4).for_each(|id| drop(log.append(TRAIL, row(id))));
+    assert_eq!(ask(1).await, changed);
+}
+
+#[tokio::test]
+async fn a_cut_below_a_connection_ends_it() {
+    let log = rows(3);
+    let server = Server::with_stream(&log, json!({})).await;
+    // Seen by the end that goes back, and, where the log has grown again, by the epoch.
+    for grown in [0, 3] {
+        let mut client = server.connect("orders").await;
+        client.ids(3).await;
+        log.cut(TRAIL, 2);
+        (0..grown).for_each(|id| drop(log.append(TRAIL, row(10 + id))));
+        let (records, closed) = client.rest().await;
+        assert_eq!(closed.code, 4015);
+        assert!(records.iter().all(|record| record.get("pos").is_none()), "{records:?}");
+        log.append(TRAIL, row(20));
+    }
+}
+
+#[tokio::test]
+async fn a_topic_made_anew_below_a_connection_ends_it() {
+    let log = rows(3);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    client.ids(3).await;
+    log.make(TRAIL, 1);
+    (1..=5).for_each(|id| drop(log.append(TRAIL, row(id))));
+    assert_eq!(client.rest().await.1.code, 4015);
+}
+
+#[tokio::test]
+async fn a_position_ahead_of_the_log_is_held_and_then_refused() {
+    let log = rows(3);
+    let mut config = config();
+    config.limits.hold_ahead = Duration::from_secs(20);
+    let server = Server::with_stream(&log, json!({})).await;
+    let patient = Server::start(&log, config).await;
+    let mut client = server.connect("orders").await;
+    client.ids(2).await;
+    let third = pos(&client.data().await).to_owned();
+    drop(client);
+    let late = log.lag(TRAIL, 2);
+    let (status, answer) = server.refused(&format!("orders?begin={third}")).await;
+    assert_eq!((status, &answer["code"]), (409, &json!("ahead_of_log")));
+    let query = format!("orders?begin={third}");
+    let held = patient.connect(&query);
+    let caught_up = async {
+        while log.watchers(TRAIL) == 0 {
+            tokio::task::yield_now().await;
+        }
+        late.into_iter().for_each(|record| drop(log.append(TRAIL, record)));
+        log.append(TRAIL, row(4));
+    };
+    let (mut client, ()) = tokio::join!(held, caught_up);
+    assert_eq!(client.ids(1).await, [4]);
+}
+
+#[tokio::test]
+async fn a_compacted_record_still_resumes() {
+    let log = rows(3);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    let first = pos(&client.data().await).to_owned();
+    log.compact_away(TRAIL, 0);
+    let mut client = server.connect(&format!("orders?begin={first}")).await;
+    assert_eq!(client.ids(2).await, [2, 3]);
+}
+
+#[tokio::test]
+async fn positions_of_elsewhere_are_refused_by_their_own_codes() {
+    let log = rows(2);
+    log.append("other", row(1));
+    let server = Server::with_stream(&log, json!({})).await;
+    let body = json!({"source": {"trail": TRAIL}});
+    server.send("POST", "/services/v2/stream/second", &body).await;
+    let mut client = server.connect("orders").await;
+    let token = pos(&client.data().await).to_owned();
+    let code = async |query: String| {
+        let (status, answer) = server.refused(&query).await;
+        for part in ["code", "what", "kept", "do"] {
+            assert!(answer[part].as_str().is_some_and(|text| !text.is_empty()), "{part}: {answer}");
+        }
+        (status, answer["code"].as_str().unwrap().to_owned())
+    };
+    let is = |status, code: &str| (status, code.to_owned());
+    assert_eq!(code(format!("second?begin={token}")).await, is(409, "wrong_stream"));
+    let damaged = format!("orders?begin={}", &token[..token.len() - 1]);
+    assert_eq!(code(damaged).await, is(409, "position_damaged"));
+    assert_eq!(code("orders?begin=x%20y".to_owned()).await, is(400, "begin_malformed"));
+    assert_eq!(code("orders?begin=2026-01-01T00:00:00Z".to_owned()).await.0, 400);
+    let repeated = "orders?begin=now&begin=now".to_owned();
+    assert_eq!(code(repeated).await, is(400, "parameter_repeated"));
+    assert_eq!(code("nowhere".to_owned()).await, is(404, "stream_not_found"));
+
+    let path = "/services/v2/stream/orders";
+    let encoding = json!({"encoding": {"json": {"omitNullColumnValues": true}}});
+    server.send("PATCH", path, &encoding).await;
+    assert_eq!(code(format!("orders?begin={token}")).await, is(409, "contract_changed"));
+    server.send("PATCH", path, &json!({"encoding": null, "source": {"trail": "other"}})).await;
+    assert_eq!(code(format!("orders?begin={token}")).await, is(409, "wrong_topic"));
+    server.send("PATCH", path, &json!({"source": {"trail": TRAIL}, "bufferSize": 131_072})).await;
+    let mut client = server.connect(&format!("orders?begin={token}")).await;
+    assert_eq!(client.ids(1).await, [2]);
+}
+
+#[tokio::test]
+async fn a_log_that_is_away_is_said_before_the_upgrade_and_ridden_out_after_it() {
+    let log = rows(1);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    client.ids(1).await;
+    log.set_away(true);
+    let (status, answer) = server.refused("orders").await;
+    assert_eq!((status, &answer["code"]), (503, &json!("log_unavailable")));
+    log.append(TRAIL, row(2));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    log.set_away(false);
+    assert_eq!(client.ids(1).await, [2]);
+    log.set_away(true);
+    log.append(TRAIL, row(3));
+    let (records, closed) = client.rest().await;
+    assert_eq!(closed.code, 4020);
+    assert_eq!(records.last().unwrap()["retry"], "later");
+    log.set_away(false);
+    log.delete(TRAIL);
+    let (status, answer) = server.refused("orders").await;
+    assert_eq!((status, &answer["code"]), (503, &json!("trail_missing")));
+}
+
+#[tokio::test]
+async fn a_changed_or_deleted_stream_tells_its_connections() {
+    let log = rows(1);
+    let server = Server::with_stream(&log, json!({})).await;
+    let path = "/services/v2/stream/orders";
+    let mut client = server.connect("orders").await;
+    client.ids(1).await;
+    server.send("PATCH", path, &json!({"bufferSize": 1_048_576})).await;
+    log.append(TRAIL, row(2));
+    assert_eq!(client.ids(1).await, [2], "a patch that changes nothing ends nothing");
+    server.send("PATCH", path, &json!({"bufferSize": 200_000})).await;
+    let (records, closed) = client.rest().await;
+    assert_eq!((closed.code, records.last().unwrap()["retry"].as_str()), (4012, Some("now")));
+    let mut client = server.connect("orders").await;
+    client.ids(2).await;
+    server.send("DELETE", path, &Value::Null).await;
+    let (_, closed) = client.rest().await;
+    assert_eq!((closed.code, closed.reason.as_str()), (4012, "stream_deleted"));
+}
+
+#[tokio::test]
+async fn a_client_that_speaks_breaks_the_protocol() {
+    let log = rows(1);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    client.ids(1).await;
+    client.say("hello").await;
+    let (records, closed) = client.rest().await;
+    assert_eq!(closed.code, 4002);
+    assert_eq!(records.last().unwrap()["code"], "message_unexpected");
+}
+
+#[tokio::test]
+async fn a_record_that_is_none_ends_the_connection_behind_what_was_whole() {
+    let log = rows(1);
+    let server = Server::with_stream(&log, json!({})).await;
+    log.append(TRAIL, record(&hw(2, 0), &envelope(r#""op":"x""#)));
+    let mut client = server.connect("orders").await;
+    assert_eq!(client.ids(1).await, [1]);
+    let (records, closed) = client.rest().await;
+    assert_eq!((closed.code, closed.reason.as_str()), (4016, "record_undecodable"));
+    assert!(records.last().unwrap()["what"].as_str().unwrap().contains("offset 1"));
+}
+
+#[tokio::test]
+async fn connections_are_limited_and_given_back() {
+    let log = rows(1);
+    let mut config = config();
+    config.limits.sessions_per_stream = 1;
+    let server = Server::start(&log, config).await;
+    let body = json!({"source": {"trail": TRAIL}});
+    server.send("POST", "/services/v2/stream/orders", &body).await;
+    let mut client = server.connect("orders").await;
+    client.ids(1).await;
+    let (status, answer) = server.refused("orders").await;
+    assert_eq!((status, &answer["code"]), (429, &json!("too_many_connections")));
+    client.socket.close(None).await.unwrap();
+    while server.get("/highwater/v1/streams/orders").await.1["connections"] != 0 {
+        tokio::task::yield_now().await;
+    }
+    server.connect("orders").await.ids(1).await;
+}
+
+#[tokio::test]
+async fn the_status_says_who_is_connected_and_how_far() {
+    let log = rows(3);
+    let server = Server::with_stream(&log, json!({})).await;
+    let mut client = server.connect("orders").await;
+    client.ids(3).await;
+    log.append(TRAIL, row(1));
+    log.append(TRAIL, row(4));
+    client.ids(1).await;
+    let status = loop {
+        let (_, status) = server.get("/highwater/v1/streams/orders").await;
+        if status["sessions"][0]["last_sent_offset"] == "4" {
+            break status;
+        }
+        tokio::task::yield_now().await;
+    };
+    let session = &status["sessions"][0];
+    assert_eq!(session["lag"], "0");
+    assert_eq!(session["next_offset"], "5");
+    assert_eq!(session["duplicates_suppressed"], "1");
+    assert_eq!(session["begin"], "earliest");
+    assert_eq!(status["trail"]["last_stable"], "5");
+    assert_eq!(status["activity"], "1 connected, all of them at the end of the trail");
+    let (_, all) = server.get("/highwater/v1/streams").await;
+    assert_eq!(all["streams"][0]["name"], "orders");
+    assert_eq!(server.get("/highwater/v1/streams/none").await.0, 404);
+}
+
+/// A row whose value has about this many bytes.
+fn large(id: u64, bytes: usize) -> highwater_kafka::ReadRecord {
+    let text = "x".repeat(bytes);
+    let rest = format!(r#""op":"c","before":null,"after":{{"id":{id},"total":"{text}"}}"#);
+    record(&Hw { count: Some(1), ..hw(id, 0) }, &envelope(&rest))
+}
+
+#[tokio::test]
+async fn a_slow_client_gets_everything_while_the_server_holds_little() {
+    let log = log();
+    const ROWS: u64 = 2_000;
+    (1..=ROWS).for_each(|id| drop(log.append(TRAIL, large(id, 20_000))));
+    let server = Server::with_stream(&log, json!({"bufferSize": 131_072})).await;
+    let mut client = server.connect("orders").await;
+    assert_eq!(client.ids(1).await, [1]);
+    // While the client reads nothing, the server comes to rest long before the end.
+    let next = async || {
+        let (_, status) = server.get("/highwater/v1/streams/orders").await;
+        status["sessions"][0]["next_offset"].as_str().unwrap().parse::<u64>().unwrap()
+    };
+    let mut rested = 0;
+    let mut at = next().await;
+    while rested < 10 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let now = next().await;
+        rested = if now == at { rested + 1 } else { 0 };
+        at = now;
+    }
+    assert!(at < ROWS / 2, "{at}");
+    assert!(log.largest_fetch.load(Ordering::SeqCst) <= 131_072 + 20_200);
+    let rest: Vec<u64> = (2..=ROWS).collect();
+    assert_eq!(client.ids(rest.len()).await, rest);
+}
+
+#[tokio::test]
+async fn messages_are_bounded_by_the_buffer_and_one_record() {
+    use futures_util::StreamExt;
+    let log = log();
+    log.append(TRAIL, large(1, 300_000));
+    (2..=100).for_each(|id| drop(log.append(TRAIL, large(id, 10_000))));
+    let server = Server::with_stream(&log, json!({"bufferSize": 131_072})).await;
+    let mut client = server.connect("orders").await;
+    let mut data = 0;
+    while data < 100 {
+        let message = client.socket.next().await.unwrap().unwrap();
+        if !message.is_text() {
+            continue;
+        }
+        let text = message.into_text().unwrap();
+        let records: Vec<Value> = serde_json::from_str(&text).unwrap();
+        data += records.iter().filter(|record| record.get("pos").is_some()).count();
+        assert!(text.len() < 131_072 + 11_000 || records[0]["after"]["id"] == 1 || data <= 1);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_live_is_left() {
+    let log = rows(1);
+    let server = Server::with_stream(&log, json!({"tcpKeepAliveTimeout": 1})).await;
+    let mut client = server.connect("orders").await;
+    client.ids(1).await;
+    // A client that is not polled does not answer pings.
+    tokio::time::sleep(Duration::from_millis(1_700)).await;
+    let (records, closed) = client.rest().await;
+    assert_eq!((closed.code, closed.reason.as_str()), (4004, "client_silent"));
+    assert_eq!(records.last().unwrap()["retry"], "now");
+    // One that only answers pings stays.
+    let mut client = server.connect("orders").await;
+    client.ids(1).await;
+    let quiet = tokio::time::timeout(Duration::from_millis(2_500), client.next()).await;
+    assert!(quiet.is_err(), "{quiet:?}");
+}
