@@ -39,22 +39,20 @@ def collect(folder, postgres, kafka, trail):
 
 
 def list_trail(path, kafka, trail):
-    """Lists the headers of every record of the trail, one a line, with kcat."""
-    command = [
-        "kcat",
-        "-C",
-        "-b",
-        kafka,
-        "-t",
-        trail,
-        "-p",
-        "0",
-        "-o",
-        "beginning",
-        "-e",
-        "-q",
-        "-f",
-        "%o %h\\n",
-    ]
+    """Lists the headers of every record of the trail up to now, one a line, with kcat.
+
+    The number of records is asked for first: kcat -e alone ends at an empty answer, and under load
+    there is none.
+    """
+    first, end = (end_of(kafka, trail, which) for which in ("-2", "-1"))
+    command = ["kcat", "-C", "-b", kafka, "-t", trail, "-p", "0", "-o", str(first), "-c", str(end - first)]
     with open(path, "wb") as file:
-        subprocess.run(command, stdout=file, check=True, timeout=300)
+        if end > first:
+            subprocess.run([*command, "-e", "-q", "-f", "%o %h\\n"], stdout=file, check=True, timeout=120)
+
+
+def end_of(kafka, trail, which):
+    """The first offset (-2) or the one behind the last (-1)."""
+    command = ["kcat", "-Q", "-b", kafka, "-t", f"{trail}:0:{which}"]
+    answer = subprocess.run(command, check=True, timeout=30, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    return int(answer.split()[-1])

@@ -221,7 +221,7 @@ class Demo:
         record = os.environ.get("DEMO_KEEP") or self.path("record")
         os.makedirs(record, exist_ok=True)
         collect(record, self.postgres, self.server.kafka, NAME)
-        for name in ("client.jsonl", "kills.jsonl"):
+        for name in ("client.jsonl", "kills.jsonl", "server.log", "client.log"):
             shutil.copyfile(self.path(name), os.path.join(record, name))
         if self.broken in DAMAGES:
             run_script("damage.py", self.broken, os.path.join(record, "client.jsonl"))

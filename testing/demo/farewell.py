@@ -28,7 +28,11 @@ Try next, each in another terminal:
 4. Stop the connector, show its offset, move it forward to what is committed now, and resume:
    curl -X PUT http://{http}/connectors/{name}/stop
    curl http://{http}/connectors/{name}/offsets
-   {move}
+   NOW=$(PGPASSWORD={password} psql -XAt -h 127.0.0.1 -p {postgres} -U {admin} {database} \\
+     -c 'SELECT pg_current_wal_lsn()')
+   curl -X PATCH 'http://{http}/connectors/{name}/offsets?allowSkip=true&reason=demo' \\
+     -H 'Content-Type: application/json' \\
+     -d '{{"offsets": [{{"partition": {{"server": "{name}"}}, "offset": {{"lsn": "'$NOW'"}}}}]}}'
    curl -X PUT http://{http}/connectors/{name}/resume
 
 5. Replay the stream from its first record:
@@ -39,19 +43,10 @@ Try next, each in another terminal:
 def stay(demo):
     """Prints the text and waits for a signal, which main turns into the end."""
     name, http = demo.name, demo.server.http
-    now = (
-        f"$(PGPASSWORD={ADMIN_PASSWORD} psql -XAt -h 127.0.0.1 -p {demo.postgres.port}"
-        f" -U {ADMIN} {DATABASE} -c \"SELECT pg_current_wal_lsn() - '0/0'\")"
-    )
-    move = (
-        f"curl -X PATCH -H 'Content-Type: application/json' http://{http}/connectors/{name}/offsets"
-        f' \\\n     -d \'{{"offsets": [{{"partition": {{"server": "{name}"}},'
-        f' "offset": {{"lsn": \'{now}\'}}}}]}}\''
-    )
     text = TEXT.format(
         postgres=demo.postgres.port, database=DATABASE, admin=ADMIN, password=ADMIN_PASSWORD,
         kafka=demo.server.kafka, http=http, name=name, folder=demo.folder,
-        highwater=demo.server.binary, move=move,
+        highwater=demo.server.binary,
     )  # fmt: skip
     print(text, flush=True)
     while True:
