@@ -20,7 +20,7 @@ pub struct AppendOptions {
 /// What an append was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Appended {
-    /// Offset of the first record.
+    /// Offset of the first record; -1 if it was appended so long ago that nobody remembers.
     pub base_offset: i64,
     /// Offset of the last record.
     pub last_offset: i64,

@@ -52,7 +52,8 @@ struct Content {
     topics: BTreeMap<String, Stored>,
 }
 
-/// The catalog. Every change is on disk before it is seen here.
+/// The catalog. A change that fails before the file is replaced was not made; one that fails after it
+/// was made, but a power loss may take it back.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     fs: Arc<dyn FileSystem>,
@@ -91,9 +92,10 @@ impl Catalog {
         let content = Content { format: FORMAT, topics };
         let bytes = serde_json::to_vec_pretty(&content)
             .map_err(|error| damaged(&self.path, &error.to_string()))?;
-        durable_file::replace(self.fs.as_ref(), &self.path, &bytes)?;
+        durable_file::put(self.fs.as_ref(), &self.path, &bytes)?;
+        // A start after a kill finds this, also if the folder cannot be synced now.
         self.topics = content.topics;
-        Ok(())
+        durable_file::sync_parent(self.fs.as_ref(), &self.path)
     }
 }
 

@@ -46,9 +46,10 @@ impl Place {
         Epochs::parse(&text).map_err(|reason| damaged(&path, reason))
     }
 
-    /// Kafka's offset checkpoint, with this partition alone.
-    pub(crate) fn write_log_start(&self, offset: i64) -> Result<(), LogError> {
-        self.replace(LOG_START, &format!("0\n1\n{} {} {offset}\n", self.topic, self.index))
+    /// Kafka's offset checkpoint, with this partition alone. It is safe once the folder was synced.
+    pub(crate) fn put_log_start(&self, offset: i64) -> Result<(), LogError> {
+        let text = format!("0\n1\n{} {} {offset}\n", self.topic, self.index);
+        durable_file::put(self.fs.as_ref(), &self.dir.join(LOG_START), text.as_bytes())
     }
 
     /// The log start; 0 as long as nothing was removed.

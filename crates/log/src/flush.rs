@@ -128,6 +128,9 @@ impl Partition {
     /// # Errors
     /// [`LogError::Poisoned`] if the disk refuses.
     pub fn flush(&self) -> Result<(), LogError> {
+        // One sync at a time: an error must have stopped the partition before the next one could
+        // report success for the data that this one lost.
+        let _sync = self.sync.lock();
         self.check_usable()?;
         let (active, then) = {
             let segments = self.segments.read();
@@ -135,15 +138,9 @@ impl Partition {
         };
         let Some(active) = active.filter(|_| !then.is_synced()) else { return Ok(()) };
         // Segments before the active one were synced when they were closed.
-        match active.sync() {
-            Ok(()) => {
-                self.change(|marks| marks.synced_since(&then));
-                Ok(())
-            }
-            Err(error) if self.marks().history == then.history => Err(self.poison(&error)),
-            // It was cut meanwhile, and all that was kept was synced then.
-            Err(_) => Ok(()),
-        }
+        active.sync().map_err(|error| self.poison(&error))?;
+        self.change(|marks| marks.synced_since(&then));
+        Ok(())
     }
 
     /// Stops a partition whose data may not be on disk. After a failed fsync the system may have thrown
@@ -152,7 +149,10 @@ impl Partition {
     pub(crate) fn poison(&self, error: &LogError) -> LogError {
         let poisoned = self.poisoned(&error.to_string());
         tracing::error!(partition = self.place.name(), %error, "a partition is poisoned and will be reopened");
-        self.stop(PartitionState::Poisoned, poisoned.clone());
+        let marks = self.stop(PartitionState::Poisoned, poisoned.clone());
+        if let Err(error) = self.place.note_cut(marks.synced, marks.leader_epoch) {
+            tracing::warn!(partition = self.place.name(), %error, "a cut that is due could not be noted");
+        }
         poisoned
     }
 }

@@ -108,10 +108,13 @@ impl Partition {
     /// went well.
     pub(crate) fn close(&self) -> Option<i64> {
         let writer = self.writer.lock();
+        let sync = self.sync.lock();
         let closed = self.check_usable().and_then(|()| {
             self.active()?.finish()?;
+            self.change(|marks| marks.synced = marks.log_end);
             self.write_snapshot(&writer.producers)
         });
+        drop(sync);
         self.stop(PartitionState::Gone, LogError::Closed);
         match closed {
             Ok(log_end) => Some(log_end),

@@ -10,6 +10,7 @@
 mod append;
 mod catalog;
 mod checkpoint;
+mod cut;
 mod directory;
 mod durable_file;
 mod entry_file;

@@ -174,8 +174,8 @@ impl Log {
         Ok(info)
     }
 
-    /// Deletes a topic with its records. Once this returns, also with an error of the disk, the topic is
-    /// gone for its users; what is left of its files goes at the next start.
+    /// Deletes a topic with its records. After an error of the disk the topic is there as before, or it is
+    /// gone for its users and what is left of its files goes at the next start; [`Log::topic`] tells.
     ///
     /// # Errors
     /// [`LogError::UnknownPartition`], or of the disk.
@@ -184,11 +184,16 @@ impl Log {
         self.inner.check_open()?;
         let mut stored = self.inner.stored(&catalog, name)?;
         stored.stage = Stage::Unfinished;
-        catalog.put(name, stored.clone())?;
+        let noted = catalog.put(name, stored.clone());
+        if self.inner.stored(&catalog, name).is_ok() {
+            return noted;
+        }
         let removed = self.inner.topics.write().remove(name);
         for partition in removed.iter().flat_map(|topic| &topic.partitions) {
             partition.stop(PartitionState::Gone, unknown(&partition.place.name()));
         }
+        // Nothing goes before the note is safe.
+        noted?;
         self.inner.discard(&mut catalog, name, &stored)
     }
 

@@ -24,8 +24,6 @@ pub(crate) struct Marks {
     pub(crate) shown: Mark,
     pub(crate) leader_epoch: i32,
     pub(crate) state: PartitionState,
-    /// Raised by each cut, so that a sync that began before one does not speak for what came after.
-    pub(crate) history: u64,
 }
 
 impl Mark {
@@ -38,7 +36,7 @@ impl Marks {
     /// Those of a partition in which everything is synced.
     pub(crate) fn all_at(end: Mark, log_start: i64, leader_epoch: i32) -> Self {
         let state = PartitionState::Online;
-        Self { log_start, log_end: end, synced: end, shown: end, leader_epoch, state, history: 0 }
+        Self { log_start, log_end: end, synced: end, shown: end, leader_epoch, state }
     }
 
     /// Those of a partition that could not be opened.
@@ -58,9 +56,10 @@ impl Marks {
         }
     }
 
-    /// Takes a sync that was begun when the marks were `then`.
+    /// Takes a sync that was begun when the marks were `then`. One that ends after the partition was
+    /// poisoned counts for nothing.
     pub(crate) fn synced_since(&mut self, then: &Self) {
-        if self.history == then.history && self.synced.offset < then.log_end.offset {
+        if self.state == PartitionState::Online && self.synced.offset < then.log_end.offset {
             self.synced = then.log_end;
         }
     }
@@ -113,12 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_begun_before_a_cut_says_nothing() {
+    fn a_sync_that_ends_after_the_poison_says_nothing() {
         let then = written(8, 3);
-        let mut cut = Marks { history: 1, ..Marks::all_at(at(3), 0, 1) };
-        cut.log_end = at(9);
-        cut.synced_since(&then);
-        assert_eq!(cut.synced, at(3));
+        let mut marks = Marks { state: PartitionState::Poisoned, ..then };
+        marks.synced_since(&then);
+        assert_eq!(marks.synced, at(3));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One partition: its parts, its watermarks, its state.
 //!
-//! Locks are taken in this order, and never the other way: writer, segments, epochs, marks, fault.
+//! Locks are taken in this order, and never the other way: writer, sync, segments, epochs, marks, fault.
 
 use std::sync::{Arc, Weak};
 
@@ -27,6 +27,8 @@ pub struct Partition {
     pub(crate) writer: Mutex<Writer>,
     /// Oldest first; the last one is active. Empty as long as the partition could not be opened.
     pub(crate) segments: RwLock<Vec<Arc<Segment>>>,
+    /// Held while the partition is synced.
+    pub(crate) sync: Mutex<()>,
     pub(crate) epochs: RwLock<Epochs>,
     marks: Mutex<Marks>,
     fault: Mutex<Option<LogError>>,
@@ -53,6 +55,7 @@ impl Partition {
             config: RwLock::new(config),
             writer: Mutex::default(),
             segments: RwLock::default(),
+            sync: Mutex::default(),
             epochs: RwLock::new(Epochs::new()),
             marks: Mutex::new(Marks::offline()),
             fault: Mutex::default(),
@@ -109,10 +112,7 @@ impl Partition {
         let epoch = found.epochs.current();
         *self.epochs.write() = found.epochs;
         *self.fault.lock() = None;
-        self.change(|marks| {
-            let history = marks.history + 1;
-            *marks = Marks { history, ..Marks::all_at(end, found.log_start, epoch) };
-        });
+        self.change(|marks| *marks = Marks::all_at(end, found.log_start, epoch));
         *segments = found.segments;
         Ok(())
     }
@@ -213,15 +213,23 @@ impl Partition {
         });
     }
 
-    /// Stops the partition with an error, which every call gets from now on.
-    pub(crate) fn stop(&self, state: PartitionState, error: LogError) {
+    /// Stops the partition with an error, which every call gets from now on; answers the marks at which
+    /// it stopped.
+    pub(crate) fn stop(&self, state: PartitionState, error: LogError) -> Marks {
         let mut fault = self.fault.lock();
         let gone = matches!(*fault, Some(LogError::Closed | LogError::UnknownPartition { .. }));
         if !gone {
             *fault = Some(error);
-            drop(fault);
-            self.change(|marks| marks.state = state);
         }
+        drop(fault);
+        let mut stopped = None;
+        self.change(|marks| {
+            if !gone {
+                marks.state = state;
+            }
+            stopped = Some(*marks);
+        });
+        stopped.unwrap_or_else(|| self.marks())
     }
 
     /// Refuses appends to a partition that does not work.

@@ -1,8 +1,8 @@
 //! Producer snapshots (`.snapshot`) in Kafka's format, so that recovery need not read the whole log.
 //!
 //! Version (16 bits), CRC-32C of what follows (32 bits), number of entries (32 bits), entries; all
-//! big-endian. Kafka keeps one batch a producer in them, so after a start from a snapshot only the
-//! newest batch is known again; a duplicate of an older one is refused as out of order, never doubled.
+//! big-endian. Kafka keeps one batch a producer in them, so after a start from a snapshot the
+//! offsets of older ones are not known again; a duplicate of one is still told from a new batch.
 
 use bytes::{Buf, BufMut};
 
@@ -49,7 +49,7 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Option<Producers> {
     let mut producers = Producers::default();
     while bytes.has_remaining() {
         let (batch, seen_ms) = decode_entry(&mut bytes);
-        producers.record(batch, seen_ms);
+        producers.restore(batch, seen_ms);
     }
     Some(producers)
 }

@@ -43,7 +43,7 @@ impl Sequenced {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     New,
-    /// It is there already; these are its offsets.
+    /// It is there already; these are its offsets (base -1 and the last at most, if nobody knows).
     Duplicate {
         base_offset: i64,
         last_offset: i64,
@@ -55,6 +55,9 @@ pub(crate) enum Verdict {
 struct Producer {
     epoch: i16,
     batches: VecDeque<Sequenced>,
+    /// True if the oldest batch comes from a snapshot, which keeps no more than one: all that the
+    /// producer sent before it is in the log too.
+    restored: bool,
     /// When it was last heard of, by the log's clock: a producer's timestamps may be years old.
     seen_ms: i64,
 }
@@ -97,17 +100,28 @@ impl Producers {
         let producer = self.by_id.entry(batch.producer_id).or_insert_with(|| Producer {
             epoch: batch.epoch,
             batches: VecDeque::with_capacity(REMEMBERED),
+            restored: false,
             seen_ms: now_ms,
         });
         if producer.epoch != batch.epoch {
             producer.epoch = batch.epoch;
             producer.batches.clear();
+            producer.restored = false;
         }
         if producer.batches.len() == REMEMBERED {
             producer.batches.pop_front();
+            producer.restored = false;
         }
         producer.batches.push_back(batch);
         producer.seen_ms = now_ms;
+    }
+
+    /// Remembers a batch of which a snapshot tells.
+    pub(crate) fn restore(&mut self, batch: Sequenced, seen_ms: i64) {
+        self.record(batch, seen_ms);
+        if let Some(producer) = self.by_id.get_mut(&batch.producer_id) {
+            producer.restored = true;
+        }
     }
 
     /// Forgets producers that have been silent too long.
@@ -129,10 +143,22 @@ impl Producer {
         let same = |known: &&Sequenced| {
             (known.epoch, known.first, known.last) == (batch.epoch, batch.first, batch.last)
         };
-        self.batches.iter().find(same).map(|known| Verdict::Duplicate {
+        let known = self.batches.iter().find(same).map(|known| Verdict::Duplicate {
             base_offset: known.base_offset,
             last_offset: known.last_offset,
             timestamp: known.timestamp,
+        });
+        known.or_else(|| self.duplicate_before(batch))
+    }
+
+    /// A batch from before a snapshot is in the log, at offsets that nobody remembers.
+    fn duplicate_before(&self, batch: &Sequenced) -> Option<Verdict> {
+        let oldest = self.batches.front().filter(|_| self.restored)?;
+        let before = batch.epoch == oldest.epoch && batch.last < oldest.first;
+        (before && batch.first <= batch.last).then_some(Verdict::Duplicate {
+            base_offset: -1,
+            last_offset: oldest.last_offset,
+            timestamp: -1,
         })
     }
 }
@@ -194,6 +220,16 @@ mod tests {
             producers.check(&sent[1]),
             Err(LogError::OutOfOrderSequence { expected: 14, found: 2, .. })
         ));
+    }
+
+    #[test]
+    fn what_came_before_a_snapshot_is_known_without_its_offsets() {
+        let mut producers = Producers::default();
+        producers.restore(batch(0, 10, 5, 100), 0);
+        let unknown = Verdict::Duplicate { base_offset: -1, last_offset: 104, timestamp: -1 };
+        assert_eq!(producers.check(&batch(0, 5, 5, 0)).unwrap(), unknown);
+        assert!(producers.check(&batch(0, 8, 5, 0)).is_err(), "it overlaps");
+        assert_eq!(producers.check(&batch(0, 15, 1, 0)).unwrap(), Verdict::New);
     }
 
     #[test]

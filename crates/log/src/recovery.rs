@@ -12,6 +12,7 @@ use crate::checkpoint::Place;
 use crate::durable_file::{self, UNFINISHED};
 use crate::epochs::Epochs;
 use crate::file_name::{self, FileKind};
+use crate::marks::Mark;
 use crate::producer_snapshot;
 use crate::producers::{Producers, Sequenced};
 use crate::rebuild::{Tail, open_indexed, rebuild};
@@ -25,6 +26,8 @@ pub(crate) enum Ended {
     Cleanly { log_end: i64 },
     /// Killed, or the power went.
     Uncleanly,
+    /// What lies behind the mark is to go.
+    Cut(Mark),
 }
 
 /// A partition as it was found.
@@ -47,19 +50,28 @@ pub(crate) fn recover(
     now_ms: i64,
 ) -> Result<Recovered, LogError> {
     place.check_metadata()?;
+    let mut epochs = place.read_epochs()?;
+    let ended = match ended {
+        Ended::Cut(_) => ended,
+        _ => place.noted_cut(epochs.current())?.map_or(ended, Ended::Cut),
+    };
     let log_start = place.read_log_start()?;
-    let bases = clear(place, log_start)?;
+    let mut bases = clear(place, log_start)?;
+    if let Ended::Cut(at) = ended {
+        place.cut(&bases, at)?;
+        bases.retain(|base| *base <= at.segment);
+    }
     let (segments, clean) = open_segments(place, &bases, interval, ended)?;
     let log_end = segments.last().map_or(0, |segment| segment.tip().next_offset);
     if log_end < log_start {
         return Err(missing(place, format!("it ends at {log_end}, below its start {log_start}")));
     }
-    let mut epochs = place.read_epochs()?;
-    if epochs.passes(log_end) {
+    if matches!(ended, Ended::Cut(_)) || epochs.passes(log_end) {
         epochs.begin(log_end);
         place.write_epochs(&epochs)?;
     }
     let producers = load_producers(place, &segments, log_end, now_ms)?;
+    place.forget_cut()?;
     place.sync_dir()?;
     Ok(Recovered { segments, log_start, epochs, producers, clean })
 }
@@ -158,7 +170,7 @@ fn open_active(
     let tail = match ended {
         // All of it was synced: whatever is missing now was not lost with the power.
         Ended::Cleanly { .. } => Tail::Refuse,
-        Ended::Uncleanly => Tail::Cut,
+        Ended::Uncleanly | Ended::Cut(_) => Tail::Cut,
     };
     let segment = rebuild(fs, &place.dir, base, interval, tail)?;
     match ended {
@@ -169,7 +181,7 @@ fn open_active(
                 .damaged(tip.size, format!("it ends at offset {end}, it was closed at {log_end}")))
         }
         Ended::Cleanly { .. } => Ok((segment, true)),
-        Ended::Uncleanly => Ok((segment, false)),
+        Ended::Uncleanly | Ended::Cut(_) => Ok((segment, false)),
     }
 }
 

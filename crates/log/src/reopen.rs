@@ -8,7 +8,6 @@ use crate::fs::OpenMode;
 use crate::marks::Mark;
 use crate::partition::{Partition, Writer};
 use crate::recovery::Ended;
-use crate::segment::Segment;
 
 const PROBE: &str = "probe.tmp";
 
@@ -42,17 +41,19 @@ impl Partition {
     /// inside goes as a whole. Blocks on the disk.
     ///
     /// # Errors
-    /// [`LogError::OffsetOutOfRange`] below the log start or above the log end. After an error of the
-    /// disk the cut is completed when the partition reopens.
+    /// [`LogError::OffsetOutOfRange`] below the log start or above the log end, or where the batch that
+    /// would go begins below the log start. After an error of the disk the cut is completed when the
+    /// partition reopens.
     pub fn truncate(&self, offset: i64) -> Result<(), LogError> {
         let mut writer = self.writer.lock();
         self.check_usable()?;
         let marks = self.marks();
         let (log_start, log_end) = (marks.log_start, marks.log_end.offset);
-        if !(log_start..=log_end).contains(&offset) {
+        let to = self.mark_at(offset)?.unwrap_or(marks.log_end);
+        if !(log_start..=log_end).contains(&offset) || to.offset < log_start {
             return Err(LogError::OffsetOutOfRange { offset, log_start, log_end });
         }
-        let to = self.mark_at(offset)?.unwrap_or(marks.log_end);
+        let _sync = self.sync.lock();
         // From here on it is cut: if the disk fails half way, reopening goes on from these marks.
         self.change(|marks| (marks.log_end, marks.synced, marks.shown) = (to, to, to));
         self.cut(&mut writer, to, 0).map_err(|error| self.poison(&error))
@@ -86,6 +87,7 @@ impl Partition {
 
     fn reopen(&self, now_ms: i64) {
         let mut writer = self.writer.lock();
+        let _sync = self.sync.lock();
         let reopened =
             probe(&self.place).and_then(|()| self.cut(&mut writer, self.marks().synced, now_ms));
         match reopened {
@@ -102,16 +104,7 @@ impl Partition {
     fn cut(&self, writer: &mut Writer, to: Mark, now_ms: i64) -> Result<(), LogError> {
         // Nobody reads while data goes away under the marks.
         let mut segments = self.segments.write();
-        // The newest goes first and its name with it: what a crash leaves has no hole.
-        for segment in segments.iter().rev().filter(|segment| segment.base_offset > to.segment) {
-            self.remove_segment(segment.base_offset)?;
-        }
-        if let Some(holder) = segments.iter().find(|segment| segment.base_offset == to.segment) {
-            cut_file(holder, to.position)?;
-        }
-        let mut found = self.recover(Ended::Uncleanly, now_ms)?;
-        found.epochs.begin(to.offset);
-        self.place.write_epochs(&found.epochs)?;
+        let mut found = self.recover(Ended::Cut(to), now_ms)?;
         if let Some(last) = found.segments.last().filter(|_| to.is_inside()) {
             last.finish()?;
         }
@@ -119,11 +112,6 @@ impl Partition {
         found.segments.push(Arc::new(self.make_segment(&found.producers, to.offset)?));
         self.install(writer, &mut segments, found, now_ms)
     }
-}
-
-fn cut_file(segment: &Segment, position: u64) -> Result<(), LogError> {
-    segment.file().truncate(position).map_err(LogError::io("cut", segment.path()))?;
-    segment.sync()
 }
 
 /// Writes and syncs a file of its own, to see whether the disk takes data again.

@@ -62,15 +62,17 @@ impl Partition {
         if offset > self.marks().synced.offset {
             self.flush()?;
         }
-        self.place.write_log_start(offset)?;
+        self.place.put_log_start(offset)?;
+        // A start after a kill finds this, also if the folder cannot be synced now.
+        self.change(|marks| marks.log_start = offset);
         let mut epochs = self.epochs.read().clone();
         epochs.cut_start(offset);
         self.place.write_epochs(&epochs)?;
+        self.place.sync_dir()?;
         *self.epochs.write() = epochs;
-        self.change(|marks| marks.log_start = offset);
         let gone = self.drop_segments_below(offset);
         for segment in &gone {
-            self.remove_segment(segment.base_offset)?;
+            self.place.remove_segment(segment.base_offset)?;
         }
         Ok(())
     }

@@ -6,7 +6,6 @@ use crate::LogError;
 use crate::TopicConfig;
 use crate::durable_file;
 use crate::file_name::{self, FileKind};
-use crate::marks::Mark;
 use crate::partition::{Partition, Writer, end_of};
 use crate::producer_snapshot;
 use crate::producers::Producers;
@@ -47,8 +46,10 @@ impl Partition {
         if base == active.base_offset {
             return Ok(());
         }
-        // Synced as a whole before the next one is made: recovery relies on it.
         active.reserve(0, 0)?;
+        let _sync = self.sync.lock();
+        self.check_usable()?;
+        // Synced as a whole before the next one is made: recovery relies on it.
         active.finish().inspect_err(|error| {
             self.poison(error);
         })?;
@@ -57,16 +58,15 @@ impl Partition {
 
     /// Makes the segment that begins at `base`, the log end, and appends to it from now on. Everything
     /// before it must have been synced.
-    pub(crate) fn begin_segment(&self, writer: &mut Writer, base: i64) -> Result<(), LogError> {
+    fn begin_segment(&self, writer: &mut Writer, base: i64) -> Result<(), LogError> {
         let segment = self.make_segment(&writer.producers, base).inspect_err(|_| {
             // A segment that is left over would begin below what is still to be appended.
-            if let Err(error) = self.remove_segment(base) {
+            if let Err(error) = self.place.remove_segment(base) {
                 self.poison(&error);
             }
         })?;
         writer.active_since_ms = None;
         let mut segments = self.segments.write();
-        segments.retain(|segment| segment.base_offset != base);
         segments.push(Arc::new(segment));
         let end = end_of(&segments);
         self.change(|marks| {
@@ -98,23 +98,6 @@ impl Partition {
         self.put_snapshot(producers, log_end)?;
         self.place.sync_dir()?;
         Ok(log_end)
-    }
-
-    /// Removes the files of the segment that begins at `base`.
-    pub(crate) fn remove_segment(&self, base: i64) -> Result<(), LogError> {
-        let kinds = [FileKind::Log, FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::Snapshot];
-        for kind in kinds {
-            let path = file_name::path(&self.place.dir, base, kind);
-            durable_file::remove_if_there(self.place.fs.as_ref(), &path)?;
-        }
-        self.place.sync_dir()
-    }
-}
-
-impl Mark {
-    /// True if the mark lies in another segment than one that begins at its offset.
-    pub(crate) fn is_inside(&self) -> bool {
-        self.segment < self.offset
     }
 }
 
