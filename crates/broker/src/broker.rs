@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::budget::Budget;
 use crate::config::{BrokerConfig, Endpoint, Reach};
+use crate::counters;
 use crate::error::BrokerError;
 use crate::listener;
 use crate::node::Node;
@@ -32,6 +33,7 @@ impl Broker {
     /// When the address is taken, cannot be listened on, or may not be.
     pub async fn start(config: BrokerConfig, log: Log) -> Result<Self, BrokerError> {
         check_address(&config)?;
+        counters::describe();
         let address = config.listen;
         let failed = |error| BrokerError::listening(address, error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;

@@ -83,7 +83,7 @@ pub struct Limits {
     pub in_flight: usize,
     /// Bytes of a frame whose header names no API and version that we offer.
     pub unknown_frame_bytes: usize,
-    /// Bytes of a request that carries no records.
+    /// Bytes of a request that carries no records: 30,000 partitions of a Fetch, or more.
     pub request_bytes: usize,
     /// Bytes of a Produce request. Kafka's `socket.request.max.bytes`.
     pub produce_bytes: usize,
@@ -109,7 +109,7 @@ impl Default for Limits {
             connections: 1_000,
             in_flight: 64,
             unknown_frame_bytes: 16 << 10,
-            request_bytes: 4 << 20,
+            request_bytes: 1 << 20,
             produce_bytes: 100 << 20,
             fetch_bytes: 55 << 20,
             memory_bytes: 512 << 20,

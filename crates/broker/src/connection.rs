@@ -22,6 +22,8 @@ pub(crate) enum ConnectionError {
     Frame(#[from] FrameError),
     #[error(transparent)]
     Refused(#[from] Refused),
+    #[error("no memory became free for an answer for {0:?}")]
+    NoMemory(Duration),
     #[error("the peer took no byte of a response for {0:?}")]
     Stalled(Duration),
     #[error("writing failed: {0}")]
@@ -73,9 +75,20 @@ async fn read_requests(
             () = frames.gone() => return Ok(Ended::PeerGone),
         };
         let Ok(place) = place else { return Ok(Ended::PeerGone) };
-        place.send(dispatch::begin(node, frame.bytes).await?);
+        let mut reply = dispatch::begin(node, frame.bytes).await?;
         drop(frame.share);
+        cover(node, &mut reply).await?;
+        place.send(reply);
     }
+}
+
+/// Answers that wait to be written take memory, too; a peer that does not read them runs out of it.
+async fn cover(node: &Node, reply: &mut Reply) -> Result<(), ConnectionError> {
+    let Reply::Ready(answer) = reply else { return Ok(()) };
+    let stall = node.config.limits.stall;
+    timeout(stall, node.memory.cover(&mut answer.share, answer.bytes.len()))
+        .await
+        .map_err(|_| ConnectionError::NoMemory(stall))
 }
 
 fn policy(node: &Arc<Node>) -> FramePolicy {

@@ -2,7 +2,30 @@
 
 use std::time::Instant;
 
-use metrics::{counter, gauge, histogram};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+
+/// Tells the recorder what the numbers mean.
+pub(crate) fn describe() {
+    describe_gauge!("highwater_kafka_connections", "Connections that are open");
+    describe_counter!("highwater_kafka_connections_total", "Connections served so far");
+    describe_counter!(
+        "highwater_kafka_connections_refused_total",
+        "Connections turned away because as many were open as may be"
+    );
+    describe_counter!(
+        "highwater_kafka_connections_closed_total",
+        "Connections closed because of what the peer sent, or did not do in time"
+    );
+    describe_counter!("highwater_kafka_received_bytes_total", "Bytes of requests");
+    describe_counter!("highwater_kafka_sent_bytes_total", "Bytes of responses");
+    describe_counter!("highwater_kafka_requests_total", "Requests answered, by API");
+    describe_counter!("highwater_kafka_errors_total", "Errors in answers, by API and error code");
+    describe_histogram!(
+        "highwater_kafka_request_seconds",
+        metrics::Unit::Seconds,
+        "Time from a request to its answer, by API; a Fetch waits for data within it"
+    );
+}
 
 /// A connection that is counted as open until dropped.
 pub(crate) struct OpenConnection(());

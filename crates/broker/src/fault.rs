@@ -1,4 +1,4 @@
-//! What Kafka calls the log's errors.
+//! What a client is told when something fails.
 
 use highwater_log::LogError;
 use highwater_protocol::ErrorCode;
@@ -24,34 +24,6 @@ impl Fault {
 
 impl From<LogError> for Fault {
     fn from(error: LogError) -> Self {
-        let code = error_code(&error);
-        if code == ErrorCode::KAFKA_STORAGE_ERROR || code == ErrorCode::UNKNOWN_SERVER_ERROR {
-            tracing::warn!(code = error.code(), %error, "the log failed");
-        }
-        Self::new(code, format!("{}: {error}", error.code()))
-    }
-}
-
-/// The code under which Kafka's clients know an error of the log.
-pub(crate) fn error_code(error: &LogError) -> ErrorCode {
-    match error {
-        LogError::UnknownPartition { .. } => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-        LogError::TopicExists { .. } => ErrorCode::TOPIC_ALREADY_EXISTS,
-        LogError::InvalidTopic { .. } => ErrorCode::INVALID_TOPIC_EXCEPTION,
-        LogError::InvalidPartitions { .. } => ErrorCode::INVALID_PARTITIONS,
-        LogError::InvalidConfig { .. } => ErrorCode::INVALID_CONFIG,
-        LogError::OffsetOutOfRange { .. } => ErrorCode::OFFSET_OUT_OF_RANGE,
-        LogError::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
-        LogError::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
-        LogError::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
-        LogError::OutOfOrderSequence { .. } => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
-        LogError::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
-        LogError::TransactionsUnsupported => ErrorCode::INVALID_TXN_STATE,
-        LogError::FencedLeaderEpoch { .. } => ErrorCode::FENCED_LEADER_EPOCH,
-        LogError::UnknownLeaderEpoch { .. } => ErrorCode::UNKNOWN_LEADER_EPOCH,
-        // Whoever tries again finds the next process.
-        LogError::Closed => ErrorCode::NOT_LEADER_OR_FOLLOWER,
-        // All of the disk: clients try again.
-        _ => ErrorCode::KAFKA_STORAGE_ERROR,
+        Self::new(error.kafka_code(), format!("{}: {error}", error.code()))
     }
 }

@@ -35,9 +35,14 @@ async fn answer(node: &Arc<Node>, request: FetchRequest) -> (FetchResponse, Shar
     let mut share = Share::default();
     let mut stopping = node.stopping.clone();
     loop {
+        let before = query.bytes();
         query = query.advance(node, &mut share).await;
         if query.is_answered(least) {
             break;
+        }
+        if query.bytes() > before && query.is_behind() {
+            // The log reads to the end of a segment at most.
+            continue;
         }
         tokio::select! {
             () = stopped(&mut stopping) => break,
@@ -87,9 +92,13 @@ impl Query {
         self.readings().map(Reading::bytes).sum()
     }
 
+    fn is_behind(&self) -> bool {
+        self.readings().any(|reading| reading.is_behind(self.visible))
+    }
+
     /// Reads on, within the memory that is left.
     async fn advance(mut self, node: &Node, share: &mut Share) -> Self {
-        if !self.readings().any(|reading| reading.is_behind(self.visible)) {
+        if !self.is_behind() {
             self.read(0);
             return self;
         }

@@ -163,6 +163,18 @@ async fn a_poll_waits_until_there_is_enough() {
 }
 
 #[tokio::test]
+async fn there_is_enough_when_two_segments_have_it() {
+    let (server, mut client) = start().await;
+    client.produce(9, "t", large(1_000)).await;
+    server.partition("t", 0).roll().unwrap();
+    client.produce(9, "t", large(1_000)).await;
+    let began = Instant::now();
+    let answer = client.fetch(11, &waiting("t", 0, 1_500, SOON / 2)).await;
+    assert_eq!(found_batches(&answer).len(), 2);
+    assert!(began.elapsed() < SOON / 4, "it waited for what was there");
+}
+
+#[tokio::test]
 async fn a_poll_of_many_partitions_wakes_for_any() {
     let (server, mut client) = start().await;
     server.topic_with("many", 50, &[]);

@@ -63,7 +63,7 @@ async fn a_length_above_the_limit_is_refused_before_its_bytes_come() {
     for (length, key, version) in [
         (i32::MAX, ApiKey::Produce as i16, 9),
         ((100 << 20) + 1, ApiKey::Produce as i16, 9),
-        (8 << 20, ApiKey::Metadata as i16, 9),
+        ((1 << 20) + 1, ApiKey::Metadata as i16, 9),
         (1 << 20, 999, 0),
         (1 << 20, ApiKey::ApiVersions as i16, 99),
     ] {

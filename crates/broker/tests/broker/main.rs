@@ -12,6 +12,7 @@ mod hostile;
 mod lifecycle;
 mod list_offsets;
 mod metadata;
+mod metrics;
 mod produce;
 mod rdkafka_client;
 mod server;
