@@ -6,6 +6,11 @@
 #   server.sh stop DIR    stops it at once and removes DIR
 #   server.sh hold        starts one in a temporary folder, prints "PORT DIR BINDIR", and stops it
 #                         when its standard input ends: with the test that holds the other end
+#   server.sh pause DIR           stops it in order
+#   server.sh resume DIR PORT     starts it again
+#   server.sh save DIR            keeps a copy of a paused one
+#   server.sh swap DIR            puts the copy in its place
+#   server.sh promote DIR PORT    starts a paused one as a standby and promotes it: a new timeline
 #
 # The superuser is postgres with password secret. The roles legacy, clear and open log in with MD5,
 # a clear-text password and none.
@@ -89,6 +94,14 @@ stop() {
     rm -rf "$dir"
 }
 
+control() {
+    local dir=$1 bin
+    shift
+    bin=$(find_bin)
+    as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w "$@" >"$dir/control.log" 2>&1 ||
+        { cat "$dir/control.log" "$dir/log" >&2; exit 1; }
+}
+
 hold() {
     local dir answer
     dir=$(mktemp -d "${TMPDIR:-/tmp}/hw-postgres.XXXXXX")
@@ -105,5 +118,14 @@ case ${1:-} in
     start) start "${2:?a folder}" ;;
     stop) stop "${2:?a folder}" ;;
     hold) hold ;;
-    *) echo "usage: server.sh start DIR | stop DIR | hold" >&2; exit 2 ;;
+    pause) control "${2:?a folder}" -m fast stop ;;
+    resume) control "${2:?a folder}" -o "-p ${3:?a port}" start ;;
+    save) as_owner cp -a "${2:?a folder}/data" "$2/saved" ;;
+    swap) as_owner mv "${2:?a folder}/data" "$2/old" && as_owner mv "$2/saved" "$2/data" ;;
+    promote)
+        as_owner touch "${2:?a folder}/data/standby.signal"
+        control "$2" -o "-p ${3:?a port}" start
+        control "$2" promote
+        ;;
+    *) echo "usage: server.sh start|stop|pause|save|swap DIR | resume|promote DIR PORT | hold" >&2; exit 2 ;;
 esac

@@ -159,8 +159,9 @@ impl Catalog {
         // Partitioned tables in publications came with release 13.
         let via_root = if self.version >= 130_000 { "pubviaroot" } else { "false" };
         let sql = format!(
-            "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, {via_root}
-             FROM pg_publication WHERE pubname::text = $1"
+            "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, {via_root},
+                    ARRAY(SELECT prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid)
+             FROM pg_publication p WHERE pubname::text = $1"
         );
         let rows = self.rows(doing, &sql, &[&name]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
@@ -186,6 +187,7 @@ impl Catalog {
             delete: row.get(3),
             truncate: row.get(4),
             via_root: row.get(5),
+            members: row.get(6),
             tables: tables.iter().map(published).collect(),
         }))
     }

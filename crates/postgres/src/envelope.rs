@@ -306,10 +306,9 @@ impl<'a> Members<'a> {
             Cell::Text(text) => text,
         };
         let written = match (column.kind, text.as_ref()) {
-            (JsonKind::Boolean, b"t") => return Ok(self.json.raw("true")),
-            (JsonKind::Boolean, b"f") => return Ok(self.json.raw("false")),
+            (JsonKind::Boolean, text) => self.json.boolean(text),
             (JsonKind::Number, digits) => self.json.number(digits),
-            (_, text) => self.json.bytes(text),
+            (JsonKind::String, text) => self.json.bytes(text),
         };
         written.map_err(|_| ValueError::NotUtf8(column.name.clone()))
     }

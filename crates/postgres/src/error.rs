@@ -118,6 +118,19 @@ pub(crate) fn from_server(doing: &str, sqlstate: &str, message: &str) -> Connect
             what,
             "grant the missing privilege to the user of database.user",
         ),
+        // character_not_in_repertoire: a database in SQL_ASCII holds bytes that are no text
+        "22021" => ConnectorError::stop(
+            code::VALUE,
+            ErrorKind::Data,
+            what,
+            "mend the value at the source, or leave its table out of the publication",
+        ),
+        // too_many_connections
+        "53300" if message.contains("max_wal_senders") => ConnectorError::again(
+            code::SENDERS_FULL,
+            ErrorKind::Source,
+            format!("{what}; raise max_wal_senders, or end readers in pg_stat_replication"),
+        ),
         // object_in_use
         "55006" => ConnectorError::again(code::SLOT_ACTIVE, ErrorKind::Source, what),
         // object_not_in_prerequisite_state: an invalidated slot among others

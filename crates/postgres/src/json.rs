@@ -45,6 +45,19 @@ impl Json {
         Ok(())
     }
 
+    /// A boolean, which PostgreSQL writes as `t` or `f`; any other text as a string.
+    ///
+    /// # Errors
+    /// When it is not UTF-8.
+    pub(crate) fn boolean(&mut self, text: &[u8]) -> Result<(), NotUtf8> {
+        match text {
+            b"t" => self.raw("true"),
+            b"f" => self.raw("false"),
+            other => self.bytes(other)?,
+        }
+        Ok(())
+    }
+
     /// A number in the source's own digits, or a string where they are no JSON number.
     ///
     /// # Errors

@@ -60,6 +60,8 @@ pub(crate) struct Publication {
     pub(crate) truncate: bool,
     /// Whether partitions appear under the name of the partitioned table.
     pub(crate) via_root: bool,
+    /// OIDs of the tables that it names, partitioned ones among them.
+    pub(crate) members: Vec<u32>,
     /// Its tables, as they appear in the stream.
     pub(crate) tables: Vec<Published>,
 }
@@ -208,7 +210,7 @@ fn plan(settings: &Settings, found: &Found<'_>, wanted: &[&Table]) -> Result<Pla
     }
     match (settings.autocreate, found.publication) {
         (Autocreate::Filtered, Some(publication)) if !publication.all_tables => {
-            Ok(add(wanted, publication, found.tables))
+            Ok(add(wanted, publication))
         }
         (_, Some(_)) => Ok(Plan::Keep),
         (_, None) if !found.first => Err(refusal(
@@ -235,20 +237,14 @@ fn plan(settings: &Settings, found: &Found<'_>, wanted: &[&Table]) -> Result<Pla
 }
 
 /// Captured tables that the publication lacks.
-fn add(wanted: &[&Table], publication: &Publication, tables: &[Table]) -> Plan {
-    let published = |table: &Table| publication.tables.iter().any(|other| other.oid == table.oid);
-    let below = |table: &Table| {
-        let mut leaves = tables
-            .iter()
-            .filter(|leaf| !leaf.partitioned && leaf.ancestors.contains(&table.oid))
-            .peekable();
-        leaves.peek().is_some() && leaves.all(published)
+fn add(wanted: &[&Table], publication: &Publication) -> Plan {
+    let published = |table: &&&Table| {
+        let listed = publication.tables.iter().any(|other| other.oid == table.oid);
+        let member = |oid: &u32| publication.members.contains(oid);
+        listed || member(&table.oid) || table.ancestors.iter().any(member)
     };
-    let missing: Vec<TableName> = wanted
-        .iter()
-        .filter(|table| !published(table) && !(table.partitioned && below(table)))
-        .map(|table| table.name.clone())
-        .collect();
+    let missing: Vec<TableName> =
+        wanted.iter().filter(|table| !published(table)).map(|table| table.name.clone()).collect();
     if missing.is_empty() { Plan::Keep } else { Plan::Add(missing) }
 }
 

@@ -243,7 +243,7 @@ pub(crate) fn server_error(doing: &str, body: Bytes) -> ConnectorError {
         match field {
             b'C' => sqlstate = text,
             b'M' => message = text,
-            b'D' | b'H' => message = format!("{message}; {text}"),
+            b'D' | b'H' | b'W' => message = format!("{message}; {text}"),
             _ => {}
         }
     }

@@ -16,4 +16,5 @@ mod sessions;
 mod shapes;
 mod snapshot;
 mod starts;
+mod timelines;
 mod values;

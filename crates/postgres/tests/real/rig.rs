@@ -248,9 +248,10 @@ impl Rig {
         let mark = self.marks;
         self.sql(&format!("INSERT INTO public.hw_mark VALUES ({mark})")).await;
         self.until("the mark", |rig| {
-            rig.trail.iter().rev().any(|event| {
-                event.table() == "hw_mark" && event.value["after"]["n"] == Value::from(mark)
-            })
+            rig.trail
+                .iter()
+                .rev()
+                .any(|event| event.table() == "hw_mark" && event.value["after"]["n"] == mark)
         })
         .await;
     }

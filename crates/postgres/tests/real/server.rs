@@ -12,8 +12,6 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     /// Folder of its Unix socket, and of its data below `data`.
     pub(crate) dir: String,
-    /// Folder of its programs.
-    pub(crate) bin: String,
     /// Its input: the server goes when this process does.
     _script: Child,
 }
@@ -35,7 +33,14 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let mut fields = line.split_whitespace();
         let mut next = || fields.next().expect("the script says where the server is").to_owned();
-        Self { port: next().parse().unwrap(), dir: next(), bin: next(), _script: child }
+        Self { port: next().parse().unwrap(), dir: next(), _script: child }
+    }
+
+    /// Runs a command of the script on this server's folder.
+    pub(crate) fn command(&self, command: &str) {
+        let port = self.port.to_string();
+        let done = Command::new(script()).args([command, &self.dir, &port]).status().unwrap();
+        assert!(done.success(), "{command}");
     }
 
     /// Opens a database as the superuser.
