@@ -32,3 +32,24 @@ pub(crate) fn first<const N: usize>(hash: &[u8]) -> [u8; N] {
     out.iter_mut().zip(hash).for_each(|(to, from)| *to = *from);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::trails::{hw, record};
+
+    #[test]
+    fn it_covers_what_a_record_is_and_not_where_it_stands() {
+        let id = hw(1, 0).record_id();
+        let one = record(&hw(1, 0), "value");
+        let mark = Fingerprint::of(&one, &id);
+        let moved = ReadRecord { offset: 9, timestamp: 9, leader_epoch: 9, ..one.clone() };
+        assert_eq!(Fingerprint::of(&moved, &id), mark);
+        let others = [
+            Fingerprint::of(&record(&hw(1, 0), "other"), &id),
+            Fingerprint::of(&ReadRecord { key: None, ..one.clone() }, &id),
+            Fingerprint::of(&one, &hw(1, 1).record_id()),
+        ];
+        assert!(others.iter().all(|other| *other != mark));
+    }
+}

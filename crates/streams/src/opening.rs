@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use highwater_kafka::{KafkaError, ListedOffset, OffsetSpec, ReadRecord, Watermarks};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::begin::{Begin, ConnectionRequest};
-use crate::bounds;
+use crate::bounds::{self, Bounds};
 use crate::change::Change;
 use crate::config::Limits;
 use crate::cursor::LastRead;
@@ -52,6 +52,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) log: &'a Arc<dyn Log>,
     pub(crate) view: &'a View,
     pub(crate) limits: &'a Limits,
+    scans: &'a Semaphore,
     edges: watch::Receiver<Watermarks>,
 }
 
@@ -60,9 +61,10 @@ impl<'a> Opening<'a> {
         log: &'a Arc<dyn Log>,
         view: &'a View,
         limits: &'a Limits,
+        scans: &'a Semaphore,
     ) -> Result<Self, Refusal> {
         let edges = log.watch(&view.topic).await.map_err(|error| unavailable(view, &error))?;
-        Ok(Self { log, view, limits, edges })
+        Ok(Self { log, view, limits, scans, edges })
     }
 
     /// Decides where the connection begins.
@@ -85,6 +87,8 @@ impl<'a> Opening<'a> {
     /// Behind the newest record, knowing the marks there, so that a re-append of something older
     /// is recognised.
     async fn now(&mut self) -> Result<Start, Refusal> {
+        // The semaphore is never closed.
+        let _place = self.scans.acquire().await.ok();
         let edges = self.asked_edges().await?;
         let scanned = bounds::scan(self.log.as_ref(), self.view, edges, self.limits.look_back);
         let (marks, last) = scanned.await.map_err(|error| self.unavailable(&error))?;
@@ -94,9 +98,20 @@ impl<'a> Opening<'a> {
     }
 
     async fn resume(&mut self, token: &str, on_gone: OnGone) -> Result<Start, Refusal> {
-        let (place, marks) = self.view.sealer.open(token).map_err(|fault| self.misused(fault))?;
-        if place.contract != self.view.contract {
-            return Err(contract_changed(&self.view.stream));
+        match self.try_resume(token, on_gone).await {
+            Err(refusal) if matches!(refusal.status, StatusCode::CONFLICT | StatusCode::GONE) => {
+                Err(refusal.with_positions(self.bounds().await))
+            }
+            decided => decided,
+        }
+    }
+
+    async fn try_resume(&mut self, token: &str, on_gone: OnGone) -> Result<Start, Refusal> {
+        let View { stream, topic, contract, sealer, .. } = self.view;
+        let opened = sealer.open(token).map_err(|fault| token_refused(stream, topic, fault));
+        let (place, marks) = opened?;
+        if place.contract != *contract {
+            return Err(contract_changed(stream));
         }
         let decision = self.decide(&place).await?;
         let last = Some(LastRead { offset: place.offset, leader_epoch: place.leader_epoch });
@@ -104,8 +119,15 @@ impl<'a> Opening<'a> {
             (Decision::Resume(next), _) => Ok(Start { marks, last, ..Start::new("pos", next) }),
             (Decision::Gone, OnGone::Next) => Ok(Start { marks, ..self.behind_gap(&place).await? }),
             (Decision::Gone, OnGone::Earliest) => self.behind_gap(&place).await,
-            (decision, _) => Err(self.refuse(&place, decision).await),
+            (decision, _) => Err(position_refused(stream, &place, decision, self.edges())),
         }
+    }
+
+    /// What is retained; nothing when that cannot be read now.
+    async fn bounds(&mut self) -> Option<Bounds> {
+        let edges = self.asked_edges().await.ok()?;
+        let _place = self.scans.acquire().await.ok()?;
+        bounds::read(self.log.as_ref(), self.view, edges, self.limits.look_back).await.ok()
     }
 
     async fn behind_gap(&mut self, place: &Place) -> Result<Start, Refusal> {
@@ -185,19 +207,8 @@ impl<'a> Opening<'a> {
         let _ = tokio::time::timeout(time, passed).await;
     }
 
-    async fn refuse(&mut self, place: &Place, decision: Decision) -> Refusal {
-        let edges = self.edges();
-        let bounds = bounds::read(self.log.as_ref(), self.view, edges, self.limits.look_back).await;
-        position_refused(&self.view.stream, place, decision, edges).with_positions(bounds.ok())
-    }
-
     fn unavailable(&self, error: &KafkaError) -> Refusal {
         unavailable(self.view, error)
-    }
-
-    fn misused(&self, fault: TokenFault) -> Refusal {
-        let View { stream, topic, .. } = self.view;
-        token_refused(stream, topic, fault)
     }
 }
 

@@ -106,7 +106,7 @@ async fn connect(
     let topic_id = described.ok_or_else(|| Refusal::trail_missing(topic))?.id;
     let view = View::new(&stream.name, topic, topic_id, resource.encoding().clone());
     let limits = service.config.limits.clone();
-    let mut opening = Opening::new(&service.log, &view, &limits).await?;
+    let mut opening = Opening::new(&service.log, &view, &limits, &service.scans).await?;
     let start = opening.start(&request).await?;
     let session = Session {
         log: service.log.clone(),

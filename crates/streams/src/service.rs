@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::config::StreamsConfig;
@@ -15,6 +16,9 @@ use crate::rest;
 use crate::state;
 use crate::tables::Tables;
 use crate::trail::Log;
+
+/// Connections that may read back over a trail at a time; others wait their turn.
+const SCANS: usize = 4;
 
 /// All data streams of a server. Cheap to clone; clones are the same service.
 #[derive(Clone)]
@@ -29,6 +33,8 @@ pub(crate) struct Service {
     pub(crate) registry: Arc<Registry>,
     /// Changes of resources happen one after the other.
     pub(crate) changing: tokio::sync::Mutex<()>,
+    /// Places for those who read back over a trail.
+    pub(crate) scans: Semaphore,
     tables: Mutex<HashMap<String, (Uuid, Arc<Tables>)>>,
 }
 
@@ -59,7 +65,8 @@ impl Streams {
         let registry = Arc::new(Registry::new(config.limits.clone(), streams));
         let changing = tokio::sync::Mutex::default();
         let tables = Mutex::default();
-        let service = Service { config, log, registry, changing, tables };
+        let scans = Semaphore::new(SCANS);
+        let service = Service { config, log, registry, changing, scans, tables };
         Ok(Self { service: Arc::new(service) })
     }
 

@@ -1,6 +1,8 @@
 //! Connections over the real broker and log: purge, cut, a topic made anew, restarts, a slow
 //! reader. What can go wrong in between is tested over a log in memory, in `src/tests`.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -95,6 +97,12 @@ impl Server {
 
     fn running(&mut self) -> &mut Running {
         self.running.as_mut().unwrap()
+    }
+
+    /// A producer that lost records of its own to a cut cannot go on.
+    fn make_writer(&mut self) {
+        let bootstrap = self.listen.to_string();
+        self.running().writer = at_least_once(&WriterSettings::new(&bootstrap)).unwrap();
     }
 
     async fn write(&mut self, ids: impl IntoIterator<Item = u64>) {
@@ -274,13 +282,16 @@ async fn a_purged_position_is_gone_and_the_one_before_the_start_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cut_or_remade_trail_is_another_history() {
     let mut server = Server::start().await;
-    server.write(1..=10).await;
+    // Two batches, for a log is cut between batches.
+    server.write(1..=6).await;
+    server.write(7..=10).await;
     let mut client = server.connect("").await;
     let (_, positions) = client.rows(10).await;
     let changed = (409, "history_changed".to_owned());
     let log = server.running().log.clone();
     log.partition(TRAIL, 0).unwrap().truncate(6).unwrap();
     assert_eq!(server.refused(&positions[9]).await, changed);
+    server.make_writer();
     server.write(21..=30).await;
     assert_eq!(client.next().await, Err(4015));
     assert_eq!(server.refused(&positions[9]).await, changed);

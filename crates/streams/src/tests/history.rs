@@ -8,6 +8,7 @@ use std::sync::Arc;
 use highwater_connector::{Generation, Hw};
 use highwater_kafka::ReadRecord;
 use proptest::prelude::*;
+use tokio::sync::Semaphore;
 
 use super::memory::MemoryLog;
 use super::trails::{TRAIL, hw, insert, record};
@@ -125,10 +126,10 @@ impl Client {
 
     /// Connects, processes up to `most` records, and leaves.
     async fn visit(&mut self, begin: Begin, most: usize) {
-        let limits = Limits::default();
+        let (limits, scans) = (Limits::default(), Semaphore::new(1));
         let request =
             ConnectionRequest { begin, quality_of_service: self.qos, on_gone: self.qos.on_gone() };
-        let mut opening = Opening::new(&self.log, &self.view, &limits).await.unwrap();
+        let mut opening = Opening::new(&self.log, &self.view, &limits, &scans).await.unwrap();
         let start = opening.start(&request).await.unwrap();
         let mut feed = Feed::new(self.view.clone(), self.qos, start.marks);
         let from = usize::try_from(start.begin.offset).unwrap();
@@ -196,8 +197,8 @@ async fn check_now(choices: &[u8], lanes: usize) {
     let end = source.log.records(TRAIL).len() as i64;
     let view = Client::new(&source.log, QualityOfService::ExactlyOnce).view;
     let log: Arc<dyn Log> = source.log.clone();
-    let limits = Limits::default();
-    let mut opening = Opening::new(&log, &view, &limits).await.unwrap();
+    let (limits, scans) = (Limits::default(), Semaphore::new(1));
+    let mut opening = Opening::new(&log, &view, &limits, &scans).await.unwrap();
     let request = ConnectionRequest {
         begin: Begin::Now,
         quality_of_service: QualityOfService::ExactlyOnce,

@@ -5,6 +5,7 @@ mod golden;
 mod history;
 mod memory;
 mod resources;
+mod resuming;
 mod sessions;
 mod tokens;
-mod trails;
+pub(crate) mod trails;
