@@ -193,10 +193,15 @@ async fn a_poll_of_many_partitions_wakes_for_any() {
     assert_eq!(records(&response.responses[0].partitions[49]).len(), 1);
 }
 
-/// There is room for one connection: the next is served once the polling client has gone.
+/// There is room for one connection: the next is served once the polling client has gone. It has
+/// sent more than may be in flight, so that the broker is not about to read when it goes.
 #[tokio::test]
 async fn a_poll_ends_when_its_client_goes_away() {
-    let server = Server::start_with(|config| config.limits.connections = 1).await;
+    let server = Server::start_with(|config| {
+        config.limits.connections = 1;
+        config.limits.in_flight = 1;
+    })
+    .await;
     server.topic("t");
     let mut polling = server.client().await;
     polling.call(9, &highwater_protocol::MetadataRequest::default()).await;

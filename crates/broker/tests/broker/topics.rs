@@ -148,6 +148,7 @@ async fn a_topic_named_twice_is_not_made() {
 async fn topics_are_deleted_by_id_and_strangers_are_named() {
     let server = Server::start().await;
     server.topic("t");
+    server.topic("stays");
     let mut client = server.client().await;
     let id = server.log.topic("t").unwrap().id;
     let by_id = DeleteTopicState { name: None, topic_id: id };
@@ -160,6 +161,7 @@ async fn topics_are_deleted_by_id_and_strangers_are_named() {
         [ErrorCode::NONE, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID];
     assert_eq!(codes, expected);
     assert_eq!(answers[0].name.as_deref(), Some("t"));
+    assert!(server.log.topic("stays").is_some());
 }
 
 #[tokio::test]
