@@ -23,8 +23,7 @@ fail() {
     exit 1
 }
 
-# kcat makes no topics, so the first word to each goes through the library's admin-free way: the
-# topics are made by topic.py, which speaks the one request it needs.
+# kcat cannot make topics, and the broker makes none by itself.
 python3 "$(dirname "$0")/topic.py" "$broker" none gzip snappy lz4 zstd times
 
 kcat -b "$broker" -L >"$work/list" 2>&1 || fail "cannot list" "$work/list"

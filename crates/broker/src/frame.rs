@@ -145,3 +145,78 @@ fn check_length(length: usize, buffer: &[u8], policy: &FramePolicy) -> Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+
+    use super::*;
+
+    fn policy() -> FramePolicy {
+        FramePolicy {
+            limit: Box::new(|_, _| 1 << 30),
+            idle: Duration::from_millis(50),
+            stall: Duration::from_millis(50),
+        }
+    }
+
+    fn reader(budget: usize) -> (DuplexStream, FrameReader<DuplexStream>) {
+        let (near, far) = duplex(1 << 20);
+        (near, FrameReader::new(far, Budget::new(budget)))
+    }
+
+    fn framed(body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len()).unwrap();
+        [&length.to_be_bytes(), body].concat()
+    }
+
+    #[tokio::test]
+    async fn frames_come_out_however_their_bytes_come_in() {
+        let bodies = [vec![1; 8], vec![2; 70_000], vec![3; 9]];
+        let sent: Vec<u8> = bodies.iter().flat_map(|body| framed(body)).collect();
+        for size in [1, 7, 4096, sent.len()] {
+            let (mut near, mut frames) = reader(1 << 30);
+            let chunks = sent.clone();
+            let sending = tokio::spawn(async move {
+                for chunk in chunks.chunks(size) {
+                    near.write_all(chunk).await.unwrap();
+                }
+            });
+            for body in &bodies {
+                let frame = frames.next(&policy()).await.unwrap().unwrap();
+                assert_eq!(frame.bytes, body, "in pieces of {size}");
+            }
+            assert!(frames.next(&policy()).await.unwrap().is_none());
+            sending.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_length_that_lies_takes_no_memory() {
+        let (mut near, mut frames) = reader(1 << 30);
+        near.write_all(&(1_i32 << 29).to_be_bytes()).await.unwrap();
+        near.write_all(&[0; 100]).await.unwrap();
+        let error = frames.next(&policy()).await.unwrap_err();
+        assert!(matches!(error, FrameError::Stalled(_)), "{error}");
+        assert!(frames.buffer.capacity() <= 4 * CHUNK, "{}", frames.buffer.capacity());
+    }
+
+    #[tokio::test]
+    async fn a_frame_waits_for_memory_for_a_while() {
+        let (mut near, mut frames) = reader(128 << 10);
+        near.write_all(&framed(&vec![0; 500_000])).await.unwrap();
+        let error = frames.next(&policy()).await.unwrap_err();
+        assert!(matches!(error, FrameError::NoMemory(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_end_within_a_frame_is_told_from_the_end_between_frames() {
+        let (mut near, mut frames) = reader(1 << 30);
+        near.write_all(&framed(&[0; 8])).await.unwrap();
+        near.write_all(&[0, 0]).await.unwrap();
+        drop(near);
+        assert!(frames.next(&policy()).await.unwrap().is_some());
+        assert!(matches!(frames.next(&policy()).await.unwrap_err(), FrameError::Cut));
+    }
+}
