@@ -142,19 +142,20 @@ impl Cluster {
         request: &R,
     ) -> Result<R::Response, Failure> {
         let asked = async { self.pool.connection(&leader.address).await?.call(request).await };
-        asked.await.map_err(|error| {
-            self.forget(leader);
-            self.failure(error)
-        })
+        asked.await.map_err(|error| self.failed(leader, error))
     }
 
     /// The version that a leader would be asked at.
     pub(crate) async fn version<R: Request>(&self, leader: &Leader) -> Result<i16, Failure> {
         let connection = self.pool.connection(&leader.address).await;
-        connection.and_then(|connection| connection.version::<R>()).map_err(|error| {
-            self.forget(leader);
-            self.failure(error)
-        })
+        let version = connection.and_then(|connection| connection.version::<R>());
+        version.map_err(|error| self.failed(leader, error))
+    }
+
+    /// A leader that cannot be asked may have been followed by another.
+    fn failed(&self, leader: &Leader, error: CallError) -> Failure {
+        self.forget(leader);
+        self.failure(error)
     }
 
     /// What a leader's error code means: for some the leader has to be looked for again.
@@ -237,7 +238,7 @@ impl Cluster {
         addresses
     }
 
-    pub(crate) fn failure(&self, error: CallError) -> Failure {
+    fn failure(&self, error: CallError) -> Failure {
         match error {
             CallError::Lost(detail) => Failure::Transient(self.unreachable(&detail)),
             CallError::Malformed { address, what, detail } => {

@@ -54,7 +54,8 @@ impl Asked {
         Reply::Send(self.frame(answer))
     }
 
-    /// The answers that every test needs: our own versions, and one topic `trail` led by the fake.
+    /// The answers that every test needs: our own versions, and a topic `trail` of two partitions
+    /// led by the fake.
     pub(crate) fn basics(&self) -> Reply {
         match self.header.api_key {
             ApiKey::ApiVersions => self.answer(&versions(&[])),
@@ -85,7 +86,11 @@ pub(crate) fn versions(highest: &[(ApiKey, i16)]) -> ApiVersionsResponse {
 }
 
 pub(crate) fn metadata(port: u16) -> MetadataResponse {
-    let partition = MetadataResponsePartition { leader_id: 1, ..Default::default() };
+    let partition = |partition_index| MetadataResponsePartition {
+        partition_index,
+        leader_id: 1,
+        ..Default::default()
+    };
     MetadataResponse {
         brokers: vec![MetadataResponseBroker {
             node_id: 1,
@@ -97,7 +102,7 @@ pub(crate) fn metadata(port: u16) -> MetadataResponse {
         cluster_id: Some("fake".to_owned()),
         topics: vec![MetadataResponseTopic {
             name: Some("trail".to_owned()),
-            partitions: vec![partition],
+            partitions: vec![partition(0), partition(1)],
             ..Default::default()
         }],
         ..Default::default()

@@ -134,7 +134,8 @@ async fn a_silent_broker_is_given_up_within_bounds() {
     let error = hasty(&fake).fetch("trail", 0, 0, 1000).await.unwrap_err();
     assert!(matches!(error, KafkaError::Unreachable { .. }), "{error}");
     assert!(began.elapsed() < Duration::from_secs(3));
-    assert!(fake.connections() > 1, "a connection without an answer is not used again");
+    // Two are shared in any case.
+    assert!(fake.connections() > 2, "a connection without an answer is not used again");
 }
 
 #[tokio::test]

@@ -8,8 +8,8 @@ use crate::fake::{Asked, Fake, Reply};
 use bytes::BytesMut;
 use highwater_kafka::{Reader, Watermarks};
 use highwater_protocol::{
-    ApiKey, ErrorCode, FetchRequest, ListOffsetsPartitionResponse, ListOffsetsResponse,
-    ListOffsetsTopicResponse, PartitionData,
+    ApiKey, ErrorCode, FetchRequest, ListOffsetsPartitionResponse, ListOffsetsRequest,
+    ListOffsetsResponse, ListOffsetsTopicResponse, PartitionData,
 };
 use tokio::time::timeout;
 
@@ -20,7 +20,9 @@ fn edge(at: i64) -> PartitionData {
 }
 
 fn listed(asked: &Asked, offset: i64) -> Reply {
-    let found = ListOffsetsPartitionResponse { offset, ..Default::default() };
+    let request = asked.request::<ListOffsetsRequest>();
+    let partition_index = request.topics[0].partitions[0].partition_index;
+    let found = ListOffsetsPartitionResponse { partition_index, offset, ..Default::default() };
     let topic = ListOffsetsTopicResponse { name: "trail".to_owned(), partitions: vec![found] };
     asked.answer(&ListOffsetsResponse { topics: vec![topic], ..Default::default() })
 }
@@ -37,7 +39,11 @@ async fn watched(
     Fake::start(move |asked| match asked.header.api_key {
         ApiKey::ListOffsets => listed(asked, end.load(Ordering::SeqCst)),
         ApiKey::Fetch if is_poll(asked) => poll(asked),
-        ApiKey::Fetch => asked.fetched(edge(end.load(Ordering::SeqCst))),
+        ApiKey::Fetch => {
+            let partition_index = asked.request::<FetchRequest>().topics[0].partitions[0].partition;
+            let edge = edge(end.load(Ordering::SeqCst));
+            asked.fetched(PartitionData { partition_index, ..edge })
+        }
         _ => asked.basics(),
     })
     .await
@@ -90,6 +96,21 @@ async fn news_reaches_every_watcher() {
         let seen = timeout(SOON, watcher.wait_for(|edges| edges.last_stable == 8)).await;
         assert_eq!(seen.unwrap().unwrap().high_watermark, 8);
     }
+}
+
+#[tokio::test]
+async fn a_partition_added_does_not_wait_for_the_poll_under_way() {
+    let fake = watched(Arc::new(AtomicI64::new(5)), |asked| {
+        match asked.request::<FetchRequest>().topics[0].partitions.len() {
+            1 => Reply::Silence,
+            _ => asked.fetched(PartitionData { partition_index: 1, ..edge(8) }),
+        }
+    })
+    .await;
+    let reader = Reader::new(&fake.bootstrap());
+    let _first = reader.watch("trail", 0).await.unwrap();
+    let mut second = reader.watch("trail", 1).await.unwrap();
+    timeout(SOON, second.wait_for(|edges| edges.last_stable == 8)).await.unwrap().unwrap();
 }
 
 #[tokio::test]
