@@ -82,6 +82,14 @@ impl Catalog {
         self.store(topics)
     }
 
+    /// Takes a topic for unfinished from here on, also if that cannot be stored now.
+    pub(crate) fn abandon(&mut self, name: &str) -> Result<(), LogError> {
+        if let Some(topic) = self.topics.get_mut(name) {
+            topic.stage = Stage::Unfinished;
+        }
+        self.store(self.topics.clone())
+    }
+
     pub(crate) fn remove(&mut self, name: &str) -> Result<(), LogError> {
         let mut topics = self.topics.clone();
         topics.remove(name);

@@ -157,6 +157,7 @@ impl Log {
         self.inner.check_open()?;
         match catalog.topics().get(name).cloned() {
             Some(left) if left.stage == Stage::Unfinished => {
+                catalog.abandon(name)?;
                 self.inner.discard(&mut catalog, name, &left)?;
             }
             Some(_) => return Err(LogError::TopicExists { name: name.to_owned() }),
@@ -192,7 +193,6 @@ impl Log {
         for partition in removed.iter().flat_map(|topic| &topic.partitions) {
             partition.stop(PartitionState::Gone, unknown(&partition.place.name()));
         }
-        // Nothing goes before the note is safe.
         noted?;
         self.inner.discard(&mut catalog, name, &stored)
     }
@@ -332,7 +332,9 @@ impl Inner {
         });
         if let Err(error) = made {
             // What cannot be cleared away now is cleared away at the next attempt or start.
-            let _ = self.discard(catalog, &topic.info.name, &stored);
+            let _ = catalog
+                .abandon(&topic.info.name)
+                .and_then(|()| self.discard(catalog, &topic.info.name, &stored));
             return Err(error);
         }
         for partition in &topic.partitions {
@@ -350,6 +352,8 @@ impl Inner {
 
     /// Removes what is left of a topic that is unfinished, then its entry.
     fn discard(&self, catalog: &mut Catalog, name: &str, stored: &Stored) -> Result<(), LogError> {
+        // The entry may have come from the page cache, and must be safe before anything goes.
+        self.sync_dir()?;
         for index in 0..stored.partitions {
             remove_folder(self.directory.fs.as_ref(), &self.place(name, stored.id, index).dir)?;
         }

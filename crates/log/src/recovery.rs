@@ -84,6 +84,10 @@ fn clear(place: &Place, log_start: i64) -> Result<Vec<i64>, LogError> {
     bases.sort_unstable();
     // A segment goes when the next one begins at or below the log start, as retention removes it.
     let gone = bases.iter().skip(1).take_while(|base| **base <= log_start).count();
+    if gone > 0 {
+        // The log start may have come from the page cache, and must be safe before anything goes.
+        place.sync_dir()?;
+    }
     bases.drain(..gone);
     match bases.first() {
         Some(first) if *first <= log_start => {}

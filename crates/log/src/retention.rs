@@ -31,7 +31,8 @@ impl Partition {
         let kept: Vec<Kept> = segments.iter().map(|segment| Kept::of(segment)).collect();
         let expired = expired(&kept, &config, now_ms);
         let Some(next) = segments.get(expired).filter(|_| expired > 0) else { return Ok(0) };
-        self.raise_log_start(next.base_offset)?;
+        // Segments below the log start are left where their removal failed.
+        self.raise_log_start(next.base_offset.max(self.marks().log_start))?;
         drop(writer);
         Ok(expired)
     }

@@ -158,7 +158,7 @@ impl PartitionModel {
     }
 
     /// A new life: what was found?
-    pub fn reopened(&mut self, fs: &ModelFs, partition: &Partition, end: End) {
+    pub fn reopened(&mut self, fs: &ModelFs, partition: &Partition, end: End, closed: bool) {
         let now = partition.watermarks_now();
         assert_eq!(now.state, PartitionState::Online, "{:?}: {:?}", self.dir, partition.flush());
         let poisoned = std::mem::take(&mut self.poisoned);
@@ -193,7 +193,7 @@ impl PartitionModel {
         let may_lose = self.flush != Flush::Durable && end != End::Closed;
         assert!(now.leader_epoch >= self.epoch);
         if may_lose {
-            let raised = now.leader_epoch > self.epoch || end == End::HalfClosed;
+            let raised = now.leader_epoch > self.epoch || closed;
             assert!(raised, "an unclean start under the old epoch");
             // A client that was told of records which are gone now must not go on as if they were there.
             self.clients.iter_mut().for_each(Client::begin_again);

@@ -324,7 +324,9 @@ impl World {
             return;
         }
         let before = model.log_start;
-        match partition.delete_records(to) {
+        let deleted = partition.delete_records(to);
+        self.say(format_args!("deleted records of {at:?} below {to}, from {before}: {deleted:?}"));
+        match deleted {
             Ok(start) => {
                 assert_eq!(start, to.max(before));
                 if to > before {
@@ -342,7 +344,8 @@ impl World {
 
     fn retain(&mut self) {
         self.now_ms += 1000;
-        self.log.run_retention(self.now_ms);
+        let removed = self.log.run_retention(self.now_ms);
+        self.say(format_args!("retention took {removed}"));
         for at in self.partitions.keys().cloned().collect::<Vec<_>>() {
             let partition = self.log.partition(&at.0, at.1).unwrap();
             if self.fs.is_stopped() || self.faults {
@@ -371,6 +374,7 @@ impl World {
         ];
         let count = self.dice.between(1, 2) as i32;
         let made = self.log.create_topic(&name, count, topic_config(&settings));
+        self.say(format_args!("created {name} {settings:?}: {:?}", made.as_ref().err()));
         match made {
             Ok(info) => self.know_topic(&name, count, info.config.flush, interval.parse().unwrap()),
             Err(error) => {
@@ -401,6 +405,7 @@ impl World {
     fn delete_topic(&mut self) {
         let Some((at, partition)) = self.any() else { return };
         let result = self.log.delete_topic(&at.0);
+        self.say(format_args!("deleted {}: {result:?}", at.0));
         if let Err(error) = &result {
             assert!(self.faults || self.fs.is_stopped(), "without reason: {error}");
         }
@@ -489,26 +494,18 @@ impl World {
             End::Closed if self.faults || self.fs.is_stopped() => End::HalfClosed,
             end => end,
         };
-        match end {
-            End::Closed | End::HalfClosed | End::Killed => self.fs.kill(),
-            End::PowerLost => {
-                let loss = *self.dice.pick(&[Loss::All, Loss::Some, Loss::Some, Loss::None]);
-                self.fs.lose_power(loss);
-            }
-        }
+        let closed = matches!(end, End::Closed | End::HalfClosed);
+        let end = self.end_life(end);
+        let end = self.begin_life(end);
         self.faults = false;
-        for at in self.partitions.keys() {
-            let names = self.fs.list(&self.partitions[at].dir).unwrap_or_default();
-            self.say(format_args!(
-                "{at:?} {:?}",
-                names.iter().map(|n| n.name.clone()).collect::<Vec<_>>()
-            ));
-        }
-        self.log = open(&self.fs).unwrap();
-        if let Some(topic) = self.maybe_topic.take()
-            && self.log.topic(&topic).is_none()
-        {
-            self.partitions.retain(|(name, _), _| *name != topic);
+        if let Some(topic) = self.maybe_topic.take() {
+            if self.maybe_back.contains(&topic) && self.log.topic(&topic).is_some() {
+                // The new one or the old: nobody was told.
+                self.log.delete_topic(&topic).unwrap();
+            }
+            if self.log.topic(&topic).is_none() {
+                self.partitions.retain(|(name, _), _| *name != topic);
+            }
         }
         for topic in std::mem::take(&mut self.maybe_back) {
             let forgotten = !self.partitions.keys().any(|(name, _)| *name == topic);
@@ -523,7 +520,39 @@ impl World {
         for (at, model) in &mut self.partitions {
             let partition =
                 self.log.partition(&at.0, at.1).unwrap_or_else(|| panic!("{at:?} is gone"));
-            model.reopened(&self.fs, &partition, end);
+            model.reopened(&self.fs, &partition, end, closed);
+        }
+    }
+
+    fn end_life(&mut self, end: End) -> End {
+        if end == End::PowerLost {
+            let loss = *self.dice.pick(&[Loss::All, Loss::Some, Loss::Some, Loss::None]);
+            self.fs.lose_power(loss);
+        } else {
+            self.fs.kill();
+        }
+        end
+    }
+
+    /// Opens the log; sometimes that is interrupted too. The answer is the worst that happened.
+    fn begin_life(&mut self, mut end: End) -> End {
+        loop {
+            if self.dice.one_in(5) {
+                self.fs.stop_after(Some(self.dice.below(40) as u32));
+            }
+            let opened = open(&self.fs);
+            if !self.fs.is_stopped() {
+                self.fs.stop_after(None);
+                self.log = opened.unwrap();
+                return end;
+            }
+            let again = *self.dice.pick(&[End::Killed, End::PowerLost]);
+            self.say(format_args!("interrupted by {again:?}"));
+            end = match (end, self.end_life(again)) {
+                (_, End::PowerLost) | (End::PowerLost, _) => End::PowerLost,
+                (End::Killed, _) => End::Killed,
+                _ => End::HalfClosed,
+            };
         }
     }
 }
