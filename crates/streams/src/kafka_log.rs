@@ -38,6 +38,8 @@ impl KafkaLog {
         writer.begin().await?;
         writer.send(record).await?;
         writer.commit().await?;
+        // Nobody else takes them, and they must not pile up.
+        writer.acknowledged()?;
         // Not put back after an error: its fate is unknown and it must be made anew.
         *slot = Some(writer);
         Ok(())

@@ -18,7 +18,10 @@ pub(crate) struct Resource {
     description: Option<String>,
     source: Source,
     pub(crate) quality_of_service: QualityOfService,
+    /// Bytes at which a message is sent though more records are at hand.
     pub(crate) buffer_size: u64,
+    /// Seconds that a client may neither answer a ping nor take any data; pings go out three times
+    /// as often, or every [`crate::Limits::ping_every`].
     pub(crate) tcp_keep_alive_timeout: u64,
     cloud_events_format: bool,
     encoding: EncodingAttribute,
