@@ -23,7 +23,7 @@ use crate::session::{Session, TextRow};
 use crate::settings::{Settings, SnapshotMode};
 use crate::snapshot::{Exported, Maker, Snapshot, progress_of};
 use crate::start_decision::{Action, Server, Situation, Slot, decide};
-use crate::stream::Stream;
+use crate::stream::{Behind, Stream};
 use crate::tables::Tables;
 use crate::timeline;
 
@@ -194,7 +194,8 @@ impl Opening<'_> {
     ) -> Result<Opened, ConnectorError> {
         if offset.state != State::Snapshot {
             let settings = Arc::clone(self.settings);
-            let stream = Stream::start(settings, self.session, maker, &offset).await?;
+            let stream =
+                Stream::start(settings, self.session, maker, &offset, Behind::Stored).await?;
             return Ok(Opened::Stream(Box::new(stream)));
         }
         let (name, point) = match exported {

@@ -125,6 +125,11 @@ impl Snapshot {
         self.reading.is_none() && self.waiting.is_empty()
     }
 
+    /// Whether it has given no record.
+    pub(crate) const fn is_silent(&self) -> bool {
+        self.index == 0
+    }
+
     /// What the stream goes on with.
     pub(crate) fn into_parts(self) -> (Maker, Session, StoredOffset) {
         (self.maker, self.holder, self.offset)

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::error::connection;
 use crate::lsn::Lsn;
 use crate::name::{literal, quoted};
-use crate::offset::{Reached, StoredOffset};
+use crate::offset::{Reached, State, StoredOffset};
 use crate::pgoutput::{Decoder, Message, Relation};
 use crate::reader::{Reader, Wal};
 use crate::relation::RelationFacts;
@@ -28,6 +28,15 @@ const CATALOG_TIMEOUT: Duration = Duration::from_secs(30);
 /// Room for what a message has beside a record's own bytes: headers, and nulls of key tuples.
 const FRAME_SLACK: usize = 64 * 1024;
 
+/// What lies before the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Behind {
+    /// Everything is stored.
+    Stored,
+    /// Records of a snapshot, which may not be stored yet: nothing is idle before they are.
+    SnapshotRecords,
+}
+
 /// See the module.
 pub(crate) struct Stream {
     settings: Arc<Settings>,
@@ -36,6 +45,7 @@ pub(crate) struct Stream {
     engine: Engine,
     catalog: Option<Catalog>,
     stored: Reached,
+    behind: Behind,
     idle_since: Option<Instant>,
     last_change: Option<Instant>,
     /// Raised by the next read.
@@ -52,6 +62,7 @@ impl Stream {
         mut session: Session,
         maker: Maker,
         offset: &StoredOffset,
+        behind: Behind,
     ) -> Result<Self, ConnectorError> {
         let sql = start_statement(&settings, offset.lsn);
         session.start_replication(&sql, settings.record_limit + FRAME_SLACK).await?;
@@ -63,6 +74,7 @@ impl Stream {
             engine: Engine::new(output, envelope, filter, tables, offset),
             catalog: None,
             stored: (offset.lsn, offset.partial),
+            behind,
             idle_since: None,
             last_change: None,
             failed: None,
@@ -106,8 +118,11 @@ impl Stream {
     }
 
     /// A position is stored: the server may be told.
-    pub(crate) fn committed(&mut self, stored: Reached) {
-        self.stored = self.stored.max(stored);
+    pub(crate) fn committed(&mut self, stored: &StoredOffset) {
+        self.stored = self.stored.max((stored.lsn, stored.partial));
+        if stored.state == State::Streaming {
+            self.behind = Behind::Stored;
+        }
         self.reader.acknowledge(self.stored.0);
     }
 
@@ -158,7 +173,7 @@ impl Stream {
 
     fn idle(&mut self) -> Option<SourceItem> {
         let pause = self.idle_since.is_some_and(|since| since.elapsed() < IDLE_PAUSE);
-        if pause {
+        if pause || self.behind == Behind::SnapshotRecords {
             return None;
         }
         let position = self.engine.idle(self.stored)?;

@@ -11,7 +11,7 @@ use crate::offset::StoredOffset;
 use crate::opening::{self, Opened};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
-use crate::stream::Stream;
+use crate::stream::{Behind, Stream};
 
 /// Bound of one poll; the contract is 200 ms.
 const POLL: Duration = Duration::from_millis(150);
@@ -46,13 +46,15 @@ impl PostgresTask {
             self.phase = Phase::Snapshot(snapshot);
             return Ok(items);
         }
-        // Covers tables that went away unread, and a snapshot of no tables.
-        let position = snapshot.position();
+        // Its last record bears the position behind it, unless it had none: no tables, or only
+        // tables that went away unread.
+        let silent = snapshot.is_silent().then(|| SourceItem::Idle(snapshot.position()));
+        let behind = if silent.is_some() { Behind::Stored } else { Behind::SnapshotRecords };
         let (maker, session, offset) = snapshot.into_parts();
         let settings = Arc::clone(&self.settings);
-        let stream = Stream::start(settings, session, maker, &offset).await?;
+        let stream = Stream::start(settings, session, maker, &offset, behind).await?;
         self.phase = Phase::Streaming(Box::new(stream));
-        Ok(vec![SourceItem::Idle(position)])
+        Ok(silent.into_iter().collect())
     }
 }
 
@@ -90,7 +92,7 @@ impl SourceTask for PostgresTask {
         if let (Phase::Streaming(stream), Ok(stored)) =
             (&mut self.phase, StoredOffset::read(&position.offset()))
         {
-            stream.committed((stored.lsn, stored.partial));
+            stream.committed(&stored);
         }
         Ok(())
     }

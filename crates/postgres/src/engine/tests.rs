@@ -196,6 +196,17 @@ fn a_transaction_that_does_not_come_again_is_missed() {
 }
 
 #[test]
+fn a_description_that_was_lost_takes_no_position_back() {
+    let mut partly = offset(10);
+    let partial = Partial { commit_lsn: Lsn(20), event_index: 2 };
+    partly.partial = Some(partial);
+    let messages = [begin(20), relation(1, 0), insert(1, 1, 0), insert(1, 2, 0), insert(1, 3, 0)];
+    let description = records(run(&mut engine(&partly), &messages).unwrap()).swap_remove(0);
+    assert_eq!(description.kind, RecordKind::TableDescription);
+    assert_eq!(stored(&description.position.offset()).partial, Some(partial));
+}
+
+#[test]
 fn what_does_not_belong_into_the_stream_is_refused() {
     let refused = |messages: &[Message]| {
         let code = run(&mut engine(&offset(10)), messages).unwrap_err().code;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Config, ConnectorError, Generation, Hw, OffsetChange, OffsetStore, OffsetVerdict, Position,
-    RecordKind, SourceConnector as _, SourceItem, SourceOffset, SourceTask, Start,
+    Config, ConnectorError, ErrorKind, Generation, Hw, OffsetChange, OffsetStore, OffsetVerdict,
+    Position, RecordKind, SourceConnector as _, SourceItem, SourceOffset, SourceTask, Start,
     TableDescription,
 };
 use highwater_postgres::{Lsn, PostgresConnector};
@@ -55,9 +55,9 @@ impl Event {
     }
 }
 
-/// The offset as the log has it.
+/// The offset as the log has it, and how many more offsets the log takes before it fails.
 #[derive(Default)]
-pub(crate) struct Stored(pub(crate) Mutex<Vec<SourceOffset>>);
+pub(crate) struct Stored(pub(crate) Mutex<Vec<SourceOffset>>, pub(crate) Mutex<Option<u32>>);
 
 impl Stored {
     pub(crate) fn last(&self) -> Option<SourceOffset> {
@@ -72,6 +72,11 @@ impl Stored {
 #[async_trait]
 impl OffsetStore for Stored {
     async fn store(&self, offset: &SourceOffset) -> Result<(), ConnectorError> {
+        if let Some(left) = &mut *self.1.lock().unwrap() {
+            *left = left.checked_sub(1).ok_or_else(|| {
+                ConnectorError::again("LOG_AWAY", ErrorKind::Log, "the log does not answer")
+            })?;
+        }
         self.put(offset.clone());
         Ok(())
     }

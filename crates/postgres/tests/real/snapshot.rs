@@ -261,6 +261,48 @@ async fn nothing_is_idle_before_everything_is_stored() {
 }
 
 #[tokio::test]
+async fn nothing_is_idle_before_the_snapshot_is_stored() {
+    let mut rig = Rig::new("create table a(id int primary key); insert into a values(1)").await;
+    rig.acknowledge = false;
+    rig.started().await;
+    rig.sql("create table uncaptured(id int); insert into uncaptured values(1)").await;
+    let begun = std::time::Instant::now();
+    let mut records = Vec::new();
+    while begun.elapsed().as_millis() < 2_500 {
+        for item in rig.task.as_mut().unwrap().poll().await.unwrap() {
+            match item {
+                SourceItem::Record(record) => records.push(record),
+                SourceItem::Idle(position) => panic!("{position:?}"),
+            }
+        }
+    }
+    let last = records.last().unwrap();
+    rig.task.as_mut().unwrap().committed(last.position.as_ref()).await.unwrap();
+    while begun.elapsed().as_secs() < 20 {
+        let items = rig.task.as_mut().unwrap().poll().await.unwrap();
+        if items.iter().any(|item| matches!(item, SourceItem::Idle(_))) {
+            return;
+        }
+    }
+    panic!("never idle");
+}
+
+#[tokio::test]
+async fn a_snapshot_of_tables_that_went_away_ends_all_the_same() {
+    let mut rig = Rig::new("create table a(id int primary key); insert into a values(1)").await;
+    rig.set("table.include.list", "public.a");
+    rig.started().await;
+    rig.crash();
+    rig.sql("drop table a").await;
+    rig.started().await;
+    rig.until("the end of the snapshot", |rig| {
+        rig.stored.last().is_some_and(|offset| offset.text("state") == Some("streaming"))
+    })
+    .await;
+    assert!(rig.trail.is_empty());
+}
+
+#[tokio::test]
 async fn a_long_poll_comes_back_in_time() {
     let mut rig = Rig::new("create table a(id int primary key)").await;
     rig.set("snapshot.mode", "no_data");

@@ -31,6 +31,31 @@ async fn an_intent_is_stored_before_the_slot_is_made() {
 }
 
 #[tokio::test]
+async fn without_a_stored_intent_no_slot_is_made() {
+    let mut rig = Rig::new("create table t(id int primary key)").await;
+    *rig.stored.1.lock().unwrap() = Some(0);
+    assert_eq!(rig.refused().await.code, "LOG_AWAY");
+    let slots = "select count(*)::text from pg_replication_slots where database=current_database()";
+    assert_eq!(rig.ask(slots).await.as_deref(), Some("0"));
+    // The publication comes before both.
+    assert_eq!(rig.ask("select count(*)::text from pg_publication").await.as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn a_slot_whose_position_was_not_stored_is_made_again() {
+    let mut rig = Rig::new("create table t(id int primary key); insert into t values(1)").await;
+    *rig.stored.1.lock().unwrap() = Some(1);
+    assert_eq!(rig.refused().await.code, "LOG_AWAY");
+    assert_eq!(rig.stored.last().unwrap().text("state"), Some("intent"));
+    let old = rig.confirmed().await;
+    *rig.stored.1.lock().unwrap() = None;
+    rig.started().await;
+    assert!(rig.confirmed().await > old);
+    rig.settle().await;
+    assert_eq!(rig.lines(), ["snapshot_begin", r#"r +{"id":1}"#, "snapshot_end"]);
+}
+
+#[tokio::test]
 async fn an_intent_with_its_slot_begins_again() {
     let mut rig = Rig::new("create table t(id int primary key); insert into t values(1)").await;
     rig.started().await;
