@@ -145,7 +145,7 @@ class Demo:
     def kill_inside_snapshot(self):
         """Kills the server inside the big table's snapshot, and waits for the snapshot's end."""
         say(f"Snapshot: waiting until it is inside {BIG_TABLE}, then kill -9 of the server")
-        least = self.rng.randrange(2_000, 20_000)
+        least = self.rng.randrange(1, 6_000)
         self.wait_for(
             f"{BIG_TABLE} is being read", 120, lambda: self.watch.rows_of.get(BIG_TABLE, 0) >= least
         )
@@ -280,7 +280,7 @@ def detail(what):
 
 
 def interrupted(*_):
-    """SIGTERM ends the demo as Ctrl-C does, through all that cleans up."""
+    """Every signal ends the demo as Ctrl-C does, through all that cleans up."""
     raise KeyboardInterrupt
 
 
@@ -289,25 +289,26 @@ def main():
     broken = os.environ.get("DEMO_BREAK", "")
     if broken not in ("", "nosuppress", *DAMAGES):
         sys.exit(f"DEMO_BREAK is {broken!r}; it can be nosuppress, {', '.join(DAMAGES)}")
-    signal.signal(signal.SIGTERM, interrupted)
-    signal.signal(signal.SIGHUP, interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
     folder = tempfile.mkdtemp(prefix="highwater-demo-")
     os.chmod(folder, 0o755)  # PostgreSQL may run as another user
     say(f"Working in {folder}, which is kept if the demo fails")
-    demo, code = Demo(folder, broken), 1
+    demo, code = Demo(folder, broken), None
     try:
         code = demo.run()
         if os.environ.get("ONCE") != "1":
             farewell.stay(demo)
     except KeyboardInterrupt:
         print("Interrupted.", flush=True)
-        code = 130
+        code = 130 if code is None else code
     except (RuntimeError, TimeoutError, RestError, OSError, subprocess.SubprocessError) as failure:
         print(f"The demo failed: {failure}", file=sys.stderr, flush=True)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         demo.stop()
+        code = 1 if code is None else code
         if code in (0, 130) or broken:
             shutil.rmtree(folder, ignore_errors=True)
     sys.exit(code)

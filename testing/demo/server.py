@@ -18,7 +18,9 @@ def build():
         ["cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"],
         cwd=REPOSITORY, check=True, stdout=subprocess.PIPE,
     )  # fmt: skip
-    return os.path.join(json.loads(described.stdout)["target_directory"], "debug", "highwater")
+    return os.path.relpath(
+        os.path.join(json.loads(described.stdout)["target_directory"], "debug", "highwater")
+    )
 
 
 class RestError(Exception):
