@@ -1,4 +1,4 @@
-//! The small files beside the segments: leader epochs, log start, topic id.
+//! The small files beside the segments: leader epochs, log start, topic id, producers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,10 @@ use uuid::Uuid;
 use crate::LogError;
 use crate::durable_file;
 use crate::epochs::Epochs;
+use crate::file_name::{self, FileKind};
 use crate::fs::FileSystem;
+use crate::producer_snapshot;
+use crate::producers::Producers;
 
 const EPOCHS: &str = "leader-epoch-checkpoint";
 const LOG_START: &str = "log-start-offset-checkpoint";
@@ -59,6 +62,12 @@ impl Place {
         text.strip_prefix(&format!("0\n1\n{} {} ", self.topic, self.index))
             .and_then(|offset| offset.trim_end().parse().ok())
             .ok_or_else(|| damaged(&path, "it is no offset checkpoint of this partition"))
+    }
+
+    /// The snapshot of the producers at an offset. It is safe once the folder was synced.
+    pub(crate) fn put_snapshot(&self, producers: &Producers, offset: i64) -> Result<(), LogError> {
+        let path = file_name::path(&self.dir, offset, FileKind::Snapshot);
+        durable_file::put(self.fs.as_ref(), &path, &producer_snapshot::encode(producers))
     }
 
     pub(crate) fn write_metadata(&self) -> Result<(), LogError> {

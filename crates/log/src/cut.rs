@@ -31,6 +31,9 @@ impl Place {
         for base in bases.iter().rev().filter(|base| **base > at.segment) {
             self.remove_segment(*base)?;
         }
+        // Also a segment that was removed before this, and not yet safely, must not come back behind
+        // the cut.
+        self.sync_dir()?;
         let path = file_name::path(&self.dir, at.segment, FileKind::Log);
         let file = self.fs.open(&path, OpenMode::Write).map_err(LogError::io("open", &path))?;
         file.truncate(at.position).map_err(LogError::io("cut", &path))?;

@@ -189,7 +189,8 @@ fn open_active(
     }
 }
 
-/// What the producers sent last: the newest whole snapshot, and the batches behind it.
+/// What the producers sent last: the newest whole snapshot, and the batches behind it. A segment whose
+/// snapshot was lost gets it again: once those before it are gone, nothing else tells.
 fn load_producers(
     place: &Place,
     segments: &[Arc<Segment>],
@@ -197,23 +198,37 @@ fn load_producers(
     now_ms: i64,
 ) -> Result<Producers, LogError> {
     let (mut producers, from) = newest_snapshot(place, segments, log_end)?;
-    for segment in segments.iter().filter(|segment| segment.tip().next_offset > from) {
-        let Some((_, position)) = segment.find(from.max(segment.base_offset))? else { continue };
-        let mut scan = segment.headers(position);
-        loop {
-            match scan.step()? {
-                Step::Batch { header, .. } => {
-                    if let Some(batch) = Sequenced::of(&header) {
-                        producers.record(batch, now_ms);
-                    }
-                }
-                Step::End => break,
-                Step::Broken { position, reason } => return Err(segment.damaged(position, reason)),
-            }
+    for segment in segments {
+        if segment.base_offset > from {
+            place.put_snapshot(&producers, segment.base_offset)?;
+        }
+        if segment.tip().next_offset > from {
+            read_producers(segment, from, &mut producers, now_ms)?;
         }
     }
     producers.expire(now_ms);
     Ok(producers)
+}
+
+fn read_producers(
+    segment: &Segment,
+    from: i64,
+    producers: &mut Producers,
+    now_ms: i64,
+) -> Result<(), LogError> {
+    let Some((_, position)) = segment.find(from.max(segment.base_offset))? else { return Ok(()) };
+    let mut scan = segment.headers(position);
+    loop {
+        match scan.step()? {
+            Step::Batch { header, .. } => {
+                if let Some(batch) = Sequenced::of(&header) {
+                    producers.record(batch, now_ms);
+                }
+            }
+            Step::End => return Ok(()),
+            Step::Broken { position, reason } => return Err(segment.damaged(position, reason)),
+        }
+    }
 }
 
 /// The newest snapshot that is whole, and its offset. Those that belong to no segment or lie above the

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use crate::LogError;
 use crate::TopicConfig;
-use crate::durable_file;
-use crate::file_name::{self, FileKind};
 use crate::partition::{Partition, Writer, end_of};
-use crate::producer_snapshot;
 use crate::producers::Producers;
 use crate::segment::Segment;
 use crate::tip::Tip;
@@ -81,21 +78,16 @@ impl Partition {
         producers: &Producers,
         base: i64,
     ) -> Result<Segment, LogError> {
-        self.put_snapshot(producers, base)?;
+        self.place.put_snapshot(producers, base)?;
         let segment = Segment::create(self.place.fs.as_ref(), &self.place.dir, base)?;
         self.place.sync_dir()?;
         Ok(segment)
     }
 
-    fn put_snapshot(&self, producers: &Producers, offset: i64) -> Result<(), LogError> {
-        let path = file_name::path(&self.place.dir, offset, FileKind::Snapshot);
-        durable_file::put(self.place.fs.as_ref(), &path, &producer_snapshot::encode(producers))
-    }
-
     /// Writes the snapshot of a clean end; the answer is the log end.
     pub(crate) fn write_snapshot(&self, producers: &Producers) -> Result<i64, LogError> {
         let log_end = self.marks().log_end.offset;
-        self.put_snapshot(producers, log_end)?;
+        self.place.put_snapshot(producers, log_end)?;
         self.place.sync_dir()?;
         Ok(log_end)
     }
