@@ -54,5 +54,7 @@ def list_trail(path, kafka, trail):
 def end_of(kafka, trail, which):
     """The first offset (-2) or the one behind the last (-1)."""
     command = ["kcat", "-Q", "-b", kafka, "-t", f"{trail}:0:{which}"]
-    answer = subprocess.run(command, check=True, timeout=30, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    answer = subprocess.run(
+        command, check=True, timeout=30, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
+    ).stdout
     return int(answer.split()[-1])

@@ -25,8 +25,9 @@ class Killer:
         self.rng = rng
         self.server_kills = self.client_kills = self.in_flight = 0
 
-    def kill_server(self, patience=2.0):
-        """Kills the server as soon as the source is seen ahead of its confirmed position.
+    def kill_server(self, patience):
+        """Kills the server as soon as the source is seen ahead of its confirmed position, or when
+        `patience` seconds are over.
 
         A ledger line's `wal` lies below its transaction's commit record, so that a slot confirmed up
         to there at most has not confirmed that commit.
@@ -36,7 +37,8 @@ class Killer:
             seen = time.monotonic()
             rows = [row.split("|") for row in self.session.run(IN_FLIGHT)]
             behind = bool(rows) and rows[0][0] == "t"
-            if behind or time.monotonic() > deadline:
+            fresh = time.monotonic() - seen < FRESH_SECONDS
+            if (behind and fresh) or time.monotonic() > deadline:
                 break
             time.sleep(0.01)
         processes.kill(self.server.child)

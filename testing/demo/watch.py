@@ -15,7 +15,6 @@ class Watch:
         self.changes = 0
         self.begun = {}
         self.ended = set()
-        self.rows_of = {}
         self.finished = False
 
     def look(self):
@@ -39,17 +38,11 @@ class Watch:
         if op == "SNAPSHOT_BEGIN":
             self.begun[table] = self.begun.get(table, 0) + 1
             self.ended.discard(table)
-            self.rows_of[table] = 0
         elif op == "SNAPSHOT_END":
             self.ended.add(table)
         elif record.get("snapshot"):
             self.rows += 1
-            self.rows_of[table] = self.rows_of.get(table, 0) + 1
         else:
             self.changes += 1
             if op == "INSERT" and record.get("after", {}).get("id") == LAST_CUSTOMER:
                 self.finished = True
-
-    def inside_snapshot(self, table, least_rows):
-        """Whether a table's snapshot has begun, given some rows, and not ended."""
-        return table not in self.ended and self.rows_of.get(table, 0) >= least_rows
