@@ -36,12 +36,25 @@ impl Cluster {
 /// What a produce request holds beside one record: its headers, the topic's name, the batch.
 pub(crate) const REQUEST_OVERHEAD: usize = 1024;
 
-/// A failure of the log as a connector's error: it is tried again, since logs come back.
+/// Kafka's codes of refusals that stay as they are until a person has acted: an invalid topic
+/// name, missing permissions, invalid partitions or configuration, a policy.
+const LASTING: [i16; 6] = [17, 29, 31, 37, 40, 44];
+
+/// A failure of the log as a connector's error: tried again, since logs come back, unless the log
+/// refuses for a lasting reason.
 pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
     let code = match error {
         KafkaError::Unreachable { .. } => "LOG_UNREACHABLE",
         KafkaError::Write { .. } => "LOG_WRITE_FAILED",
         _ => "LOG_REFUSED",
     };
-    ConnectorError::again(code, ErrorKind::Log, error.to_string())
+    match error.code() {
+        Some(refusal) if LASTING.contains(&refusal) => ConnectorError::stop(
+            code,
+            ErrorKind::Log,
+            error.to_string(),
+            "change what the log refuses, then restart the connector",
+        ),
+        _ => ConnectorError::again(code, ErrorKind::Log, error.to_string()),
+    }
 }

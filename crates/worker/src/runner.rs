@@ -174,7 +174,7 @@ impl Runner {
         self.enter(State::Running, Some(state), error, "Opens the source").await;
     }
 
-    /// Runs the task until it ends by itself or is told to.
+    /// Runs the task until it ends by itself, with its error, or because something else is wanted.
     async fn until_ended(&mut self, pipeline: &Arc<Pipeline>) -> Result<(), ConnectorError> {
         let (stop, stopped) = watch::channel(None);
         let (opened, mut is_open) = oneshot::channel();
@@ -199,23 +199,26 @@ impl Runner {
         }
         stop.send_replace(Some(Instant::now() + drain));
         match tokio::time::timeout(drain + CUT_TIMEOUT, &mut task).await {
-            Ok(ended) => joined(ended),
+            Ok(ended) => self.note_end(joined(ended)),
             Err(_) => {
                 task.abort();
                 drop(task.await);
                 tracing::warn!(connector = self.name, "the task did not end in time and was cut");
-                Ok(())
             }
+        }
+        Ok(())
+    }
+
+    /// A task that fails while it drains has ended all the same: what is wanted next counts.
+    fn note_end(&self, ended: Result<(), ConnectorError>) {
+        if let Err(error) = ended {
+            tracing::warn!(connector = self.name, %error, "the task failed while it was ending");
         }
     }
 
     async fn after_failure(&mut self, pipeline: &Pipeline, error: ConnectorError) {
         metrics::counter!("highwater_task_failures_total", "connector" => self.name.clone())
             .increment(1);
-        if self.wishes.has_changed().unwrap_or(true) {
-            tracing::warn!(connector = self.name, %error, "the task failed while it was ending");
-            return;
-        }
         match self.delay(pipeline, &error) {
             Some(delay) => self.wait(delay, error).await,
             None => {

@@ -49,11 +49,11 @@ async fn a_crash_anywhere_loses_nothing_and_sends_the_uncovered_suffix_again() {
         bench.server.state().committed += 40;
         let mut settings = bench.config();
         settings.offset_flush_interval = Duration::from_millis(random.random_range(10..60));
+        let polled = bench.server.after_polled(random.random_range(1..90));
         let doomed = bench.doomed(settings).await;
         if life == 0 {
             doomed.api().create("a", config("shop")).await.expect(201);
         }
-        let polled = bench.server.after_polled(random.random_range(1..90));
         tokio::time::timeout(PATIENCE, polled).await.unwrap();
         doomed.crash();
     }
@@ -105,11 +105,11 @@ async fn an_orderly_end_sends_nothing_twice_and_stands_at_a_transactions_end() {
     let bench = Bench::start(Server::new(0, 3)).await;
     for life in 0..5_u64 {
         bench.server.state().committed += 40;
+        let polled = bench.server.after_polled(10 + life);
         let running = bench.life().await;
         if life == 0 {
             running.api.create("a", config("shop")).await.expect(201);
         }
-        let polled = bench.server.after_polled(10 + life);
         tokio::time::timeout(PATIENCE, polled).await.unwrap();
         running.worker.shutdown().await;
     }

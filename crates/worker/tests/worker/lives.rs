@@ -205,3 +205,36 @@ async fn a_status_says_what_it_does_since_when_and_where_it_stands() {
     }
     life.worker.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_fails_while_it_drains_is_stopped_all_the_same() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    // Transaction 0 has four events: the source stays inside it, so that a stop has to wait.
+    bench.server.state().dam = Some(2);
+    let inside = bench.server.after_polled(2);
+    let life = bench.life().await;
+    life.api.create("a", config("shop")).await.expect(201);
+    tokio::time::timeout(PATIENCE, inside).await.unwrap();
+    let api = life.api.clone();
+    let stop = tokio::spawn(async move { api.put("/connectors/a/stop").await });
+    while life.api.get("/connectors/a/tasks").await.expect(200) != json!([]) {
+        tokio::task::yield_now().await;
+    }
+    bench.server.state().failures.push(lasting());
+    stop.await.unwrap().expect(204);
+    let status = life.api.get("/connectors/a/status").await.expect(200);
+    assert_eq!(status["connector"]["state"], "STOPPED");
+    life.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_trail_that_the_log_cannot_make_stops_by_name() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let life = bench.life().await;
+    life.api.create("a", config("not a topic")).await.expect(201);
+    let status = life.api.until_task("a", "FAILED").await;
+    let error = &status["tasks"][0]["highwater"]["error"];
+    assert_eq!(error["code"], "LOG_REFUSED");
+    assert!(error["what"].as_str().unwrap().contains("not a topic"), "{error}");
+    life.worker.shutdown().await;
+}

@@ -93,6 +93,8 @@ pub(crate) struct State {
     pub(crate) refusal: Option<OffsetVerdict>,
     /// Changes that it was asked about.
     pub(crate) asked: Vec<OffsetChange>,
+    /// Events yielded at most, over all lives.
+    pub(crate) dam: Option<u64>,
     /// A value that makes every row this many bytes larger.
     pub(crate) padding: usize,
 }
@@ -134,11 +136,11 @@ impl Server {
         self.state().starts.last().unwrap().clone()
     }
 
-    /// Waits until `count` more events were polled.
-    pub(crate) async fn after_polled(&self, count: u64) {
+    /// Waits until `count` more events were polled than now.
+    pub(crate) fn after_polled(&self, count: u64) -> impl Future<Output = ()> + use<> {
         let mut polled = self.polled.subscribe();
         let goal = *polled.borrow() + count;
-        polled.wait_for(|polled| *polled >= goal).await.unwrap();
+        async move { drop(polled.wait_for(|polled| *polled >= goal).await.unwrap()) }
     }
 
     /// Waits until the source was told that everything committed is stored.
@@ -348,7 +350,9 @@ impl SourceTask for FakeTask {
             items.push(SourceItem::Record(self.description()));
         }
         let mut polled = 0;
-        while self.at < end && polled < batch {
+        let total = *self.server.polled.borrow();
+        let dam = self.server.state().dam.unwrap_or(u64::MAX);
+        while self.at < end && polled < batch && total + polled < dam {
             items.push(SourceItem::Record(self.record()));
             polled += 1;
         }
