@@ -1,6 +1,7 @@
 """What the client wrote: the stream's records, as they arrived, all of them."""
 
 import json
+import sys
 from dataclasses import dataclass, field
 
 from tables import Number, json_cell
@@ -36,8 +37,10 @@ class Snapshot:
 
 @dataclass
 class Delivery:
-    """The whole file, sorted into kinds but otherwise untouched."""
+    """The whole file, sorted into kinds but otherwise untouched, and the tables it leads to: those
+    of an application that applies it line by line."""
 
+    tables: dict
     changes: list = field(default_factory=list)
     snapshots: dict = field(default_factory=dict)
     reread: int = 0
@@ -47,7 +50,7 @@ class Delivery:
 
 def read_delivery(path, catalog):
     """Reads the client's file."""
-    delivery = Delivery()
+    delivery = Delivery({name: {} for name in catalog})
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
@@ -64,12 +67,14 @@ def sort_in(delivery, number, record, catalog):
         if table in delivery.snapshots:
             delivery.reread += len(delivery.snapshots[table].rows)
         delivery.snapshots[table] = Snapshot(record["point"])
+        delivery.tables[table] = {}
     elif op == "SNAPSHOT_END" and table in delivery.snapshots:
         delivery.snapshots[table].ended = True
     elif op == "DDL":
         delivery.ddl.setdefault(record["xid"], set()).add(event_index(record))
     elif op in CHANGES and table in catalog:
         read = read_record(number, record, catalog[table])
+        carry(read, catalog[table], delivery.tables[table])
         if not record.get("snapshot"):
             delivery.changes.append(read)
         elif table in delivery.snapshots and not delivery.snapshots[table].ended:
@@ -83,7 +88,10 @@ def sort_in(delivery, number, record, catalog):
 def read_record(number, record, table):
     """One change of a row, its images as cells."""
     images = [
-        {name: json_cell(value, table.types.get(name)) for name, value in (record.get(image) or {}).items()}
+        {
+            sys.intern(name): json_cell(value, table.types.get(name))
+            for name, value in (record.get(image) or {}).items()
+        }
         for image in ("before", "after")
     ]
     return Record(
@@ -95,20 +103,6 @@ def read_record(number, record, table):
 def event_index(record):
     """The record's ordinal in its transaction: the third part of its identity (rule P4)."""
     return int(record["record_id"].split(":")[2])
-
-
-def replay(path, catalog):
-    """The tables that an application has which applies the file line by line."""
-    tables = {name: {} for name in catalog}
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            record = json.loads(line, parse_int=Number, parse_float=Number)["record"]
-            table = record.get("qual_table", "").split(".")[-1]
-            if record["op_type"] == "SNAPSHOT_BEGIN":
-                tables[table] = {}
-            elif record["op_type"] in CHANGES and table in catalog:
-                carry(read_record(number, record, catalog[table]), catalog[table], tables[table])
-    return tables
 
 
 def carry(record, table, rows):

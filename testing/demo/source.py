@@ -1,6 +1,7 @@
 """The source's own history, from an independent `test_decoding` slot and the ledger."""
 
 import re
+import sys
 from dataclasses import dataclass, field
 
 from tables import cell, copy_rows
@@ -83,7 +84,7 @@ def read_change(data):
             found = COLUMN.match(data, at)
             if not found:
                 raise ValueError(f"test_decoding says what is not understood: {data[at : at + 200]!r}")
-            into[found[1].strip('"')] = value_of(found)
+            into[sys.intern(found[1].strip('"'))] = value_of(found)
             at = found.end()
     return Change(head[1], head[2], old, new)
 
