@@ -123,12 +123,26 @@ fn row(name: &str, entry: &Value) -> Vec<String> {
 /// The sentence that says whether it moves, or the first line of what stopped it.
 fn doing(status: &Value) -> String {
     let task = &status["tasks"][0];
-    [&task["highwater"]["activity"], &task["trace"], &status["connector"]["trace"]]
-        .into_iter()
-        .find_map(Value::as_str)
-        .and_then(|text| text.lines().next())
-        .unwrap_or("-")
-        .to_owned()
+    let connector = &status["connector"];
+    [
+        &task["highwater"]["activity"],
+        &task["trace"],
+        &connector["highwater"]["activity"],
+        &connector["trace"],
+    ]
+    .into_iter()
+    .find_map(Value::as_str)
+    .and_then(|text| text.lines().next())
+    .unwrap_or("-")
+    .to_owned()
+}
+
+/// Since when it is in its state: the task's, or the connector's when it has no task.
+fn since(status: &Value) -> String {
+    match &status["tasks"][0]["highwater"]["since"] {
+        Value::Null => output::plain(&status["connector"]["highwater"]["since"]),
+        since => output::plain(since),
+    }
 }
 
 async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
@@ -146,7 +160,7 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
         ("state", output::plain(&status["connector"]["state"])),
         ("task", output::plain(&task["state"])),
         ("doing", doing(&status)),
-        ("since", output::plain(&task["highwater"]["since"])),
+        ("since", since(&status)),
         ("worker", output::plain(&status["connector"]["worker_id"])),
         ("offset", output::plain(&offsets["offsets"][0]["offset"])),
     ];

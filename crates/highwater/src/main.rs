@@ -9,6 +9,8 @@ mod guard;
 mod http;
 mod offsets;
 mod output;
+#[cfg(test)]
+mod reference;
 mod server;
 mod settings;
 mod streams;

@@ -35,8 +35,8 @@ pub(crate) struct TaskSettings {
     pub(crate) retention_bytes: String,
 }
 
-/// The keys, in the order of the reference.
-pub(crate) fn worker_keys() -> Vec<ConfigKey> {
+/// The keys that every connector may carry beside its own, in the order of the reference.
+pub fn worker_keys() -> Vec<ConfigKey> {
     let text = KeyType::String;
     let times = |min, max| KeyType::Int { min, max };
     vec![

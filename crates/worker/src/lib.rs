@@ -60,5 +60,6 @@ mod task;
 mod topics;
 mod worker;
 
+pub use keys::worker_keys;
 pub use settings::{WorkerConfig, WriterFactory};
 pub use worker::{Worker, WorkerError};

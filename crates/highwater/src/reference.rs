@@ -1,0 +1,70 @@
+//! The configuration reference: its tables of connector keys are written from the definitions.
+//!
+//! `HIGHWATER_WRITE_DOCS=1 cargo test -p highwater reference` writes them into
+//! `docs/configuration.md`; without the variable the test holds the page against the code.
+
+use std::path::PathBuf;
+
+use highwater_connector::{ConfigKey, Importance, KeyType, SourceConnector};
+
+fn page() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md")
+}
+
+fn table(keys: &[ConfigKey]) -> String {
+    let rows: String = keys.iter().map(row).collect();
+    format!("| key | values | default | importance | what it does |\n|---|---|---|---|---|\n{rows}")
+}
+
+fn row(key: &ConfigKey) -> String {
+    let default = match key.default {
+        None => "required".to_owned(),
+        Some("") => "empty".to_owned(),
+        Some(default) => format!("`{default}`"),
+    };
+    let importance = match key.importance {
+        Importance::High => "high",
+        Importance::Medium => "medium",
+        Importance::Low => "low",
+    };
+    let text = key.documentation.replace('|', "\\|");
+    format!("| `{}` | {} | {default} | {importance} | {text} |\n", key.name, values(key.key_type))
+}
+
+fn values(key_type: KeyType) -> String {
+    match key_type {
+        KeyType::String => "text".to_owned(),
+        KeyType::Password => "text, never shown".to_owned(),
+        KeyType::Int { min, max } if max == i64::MAX => format!("{min} or more"),
+        KeyType::Int { min, max } => format!("{min} to {max}"),
+        KeyType::Boolean => "`true`, `false`".to_owned(),
+        KeyType::List => "list, separated by commas".to_owned(),
+        KeyType::Choice(choices) => choices
+            .iter()
+            .map(
+                |choice| if choice.is_empty() { "empty".to_owned() } else { format!("`{choice}`") },
+            )
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}
+
+/// Puts `table` between the two marks of `name`.
+fn with_section(page: &str, name: &str, table: &str) -> String {
+    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
+    let (before, rest) = page.split_once(&begin).expect("the page has the mark");
+    let (_, after) = rest.split_once(&end).expect("the page has the end mark");
+    format!("{before}{begin}\n{table}\n{end}{after}")
+}
+
+#[test]
+fn the_configuration_reference_says_what_the_code_says() {
+    let postgres = highwater_postgres::PostgresConnector::new();
+    let page_text = std::fs::read_to_string(page()).expect("the reference is there");
+    let fresh = with_section(&page_text, "worker keys", &table(&highwater_worker::worker_keys()));
+    let fresh = with_section(&fresh, "postgres keys", &table(postgres.config().keys()));
+    if std::env::var_os("HIGHWATER_WRITE_DOCS").is_some() {
+        std::fs::write(page(), &fresh).expect("the reference can be written");
+    }
+    assert_eq!(page_text, fresh, "run HIGHWATER_WRITE_DOCS=1 cargo test -p highwater reference");
+}
