@@ -59,11 +59,8 @@ async fn act(
     done: &str,
 ) -> Result<(), Failure> {
     api.call(method, path, None).await?;
-    match output {
-        Output::Json => output::json(&json!({ "connector": name, "done": done })),
-        Output::Text => output::line(&format!("connector {name}: {done}")),
-    }
-    Ok(())
+    let document = json!({ "connector": name, "done": done });
+    Ok(output::result(output, &document, &format!("connector {name}: {done}"))?)
 }
 
 async fn create(api: &Api, output: Output, file: &Path) -> Result<(), Failure> {
@@ -74,13 +71,8 @@ async fn create(api: &Api, output: Output, file: &Path) -> Result<(), Failure> {
     })?;
     let created = api.call(Method::POST, "/connectors", Some(&body)).await?;
     let name = output::plain(&created["name"]);
-    match output {
-        Output::Json => output::json(&created),
-        Output::Text => output::line(&format!(
-            "connector {name}: created; see it with `highwater connector show {name}`"
-        )),
-    }
-    Ok(())
+    let text = format!("connector {name}: created; see it with `highwater connector show {name}`");
+    Ok(output::result(output, &created, &text)?)
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
@@ -96,15 +88,15 @@ fn read(file: &Path) -> Result<String, Failure> {
 async fn list(api: &Api, output: Output) -> Result<(), Failure> {
     let all = api.get("/connectors?expand=status").await?;
     if output == Output::Json {
-        output::json(&all);
+        output::json(&all)?;
         return Ok(());
     }
     let rows: Vec<Vec<String>> =
         all.as_object().into_iter().flatten().map(|(name, entry)| row(name, entry)).collect();
     if rows.is_empty() {
-        output::line("no connectors; make one with `highwater connector create --file FILE`");
+        output::line("no connectors; make one with `highwater connector create --file FILE`")?;
     } else {
-        output::line(&output::columns(&["NAME", "TYPE", "STATE", "TASK", "DOING"], &rows));
+        output::line(&output::columns(&["NAME", "TYPE", "STATE", "TASK", "DOING"], &rows))?;
     }
     Ok(())
 }
@@ -151,7 +143,7 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     let status = api.get(&format!("{path}/status")).await?;
     let offsets = api.get(&format!("{path}/offsets")).await?;
     if output == Output::Json {
-        output::json(&json!({ "info": info, "status": status, "offsets": offsets["offsets"] }));
+        output::json(&json!({ "info": info, "status": status, "offsets": offsets["offsets"] }))?;
         return Ok(());
     }
     let task = &status["tasks"][0];
@@ -167,6 +159,6 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     for (key, value) in info["config"].as_object().into_iter().flatten() {
         facts.push(("config", format!("{key} = {}", output::plain(value))));
     }
-    output::line(&output::facts(&facts));
+    output::line(&output::facts(&facts))?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! How a command fails: an exit code (rule U2) and the parts of an error (rule U3).
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -66,10 +67,8 @@ impl Failure {
             Output::Json => serde_json::json!({ "error": self }).to_string(),
             Output::Text => self.text(),
         };
-        #[expect(clippy::print_stderr, reason = "this is where a command says why it failed")]
-        {
-            eprintln!("{text}");
-        }
+        // When nobody reads this either, the exit code still says it.
+        let _ = writeln!(std::io::stderr(), "{text}");
         ExitCode::from(self.exit as u8)
     }
 
@@ -84,9 +83,16 @@ impl Failure {
     }
 }
 
+/// Code of a failure to print because nobody reads any more.
+pub(crate) const OUTPUT_CLOSED: &str = "OUTPUT_CLOSED";
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Exit::Failed, "IO", error.to_string())
+        let code = match error.kind() {
+            std::io::ErrorKind::BrokenPipe => OUTPUT_CLOSED,
+            _ => "IO",
+        };
+        Self::new(Exit::Failed, code, error.to_string())
     }
 }
 

@@ -31,6 +31,8 @@ fn main() -> ExitCode {
     };
     match runtime.block_on(run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
+        // Such as `highwater stream tail shop | head`: whoever read has enough.
+        Err(failure) if failure.code == failure::OUTPUT_CLOSED => ExitCode::SUCCESS,
         Err(failure) => failure.report(cli.output),
     }
 }

@@ -27,19 +27,19 @@ pub(crate) async fn run(cli: &Cli, command: &OffsetsCommand) -> Result<(), Failu
 async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     let answer = api.get(&format!("/connectors/{}/offsets", segment(name))).await?;
     if output == Output::Json {
-        output::json(&answer);
+        output::json(&answer)?;
         return Ok(());
     }
     let offsets = answer["offsets"].as_array().map(Vec::as_slice).unwrap_or_default();
     if offsets.is_empty() {
-        output::line(&format!("connector {name} has no stored offset: it starts from nothing"));
+        output::line(&format!("connector {name} has no stored offset: it starts from nothing"))?;
     }
     for entry in offsets {
         let mut facts = vec![("partition", output::plain(&entry["partition"]))];
         for (key, value) in entry["offset"].as_object().into_iter().flatten() {
             facts.push((key, output::plain(value)));
         }
-        output::line(&output::facts(&facts));
+        output::line(&output::facts(&facts))?;
     }
     Ok(())
 }
@@ -54,11 +54,7 @@ async fn change(
 ) -> Result<(), Failure> {
     let path = format!("/connectors/{}/offsets{query}", segment(name));
     let answer = api.call(method, &path, body).await?;
-    match output {
-        Output::Json => output::json(&answer),
-        Output::Text => output::line(&output::plain(&answer["message"])),
-    }
-    Ok(())
+    Ok(output::result(output, &answer, &output::plain(&answer["message"]))?)
 }
 
 fn query(allow_skip: bool, reason: &str) -> String {

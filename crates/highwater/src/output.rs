@@ -1,16 +1,27 @@
 //! Printing results: aligned columns for people, JSON for scripts.
 
+use std::io::Write as _;
+
 use serde_json::Value;
 
-/// Prints one line on standard output.
-#[expect(clippy::print_stdout, reason = "this is where commands print their results")]
-pub(crate) fn line(text: &str) {
-    println!("{text}");
+use crate::cli::Output;
+
+/// Prints one line on standard output; an error when nobody reads it any more.
+pub(crate) fn line(text: &str) -> std::io::Result<()> {
+    writeln!(std::io::stdout().lock(), "{text}")
 }
 
 /// Prints a JSON document.
-pub(crate) fn json(document: &Value) {
-    line(&format!("{document:#}"));
+pub(crate) fn json(document: &Value) -> std::io::Result<()> {
+    line(&format!("{document:#}"))
+}
+
+/// Prints a result in the form that was asked for.
+pub(crate) fn result(output: Output, document: &Value, text: &str) -> std::io::Result<()> {
+    match output {
+        Output::Json => json(document),
+        Output::Text => line(text),
+    }
 }
 
 /// Rows under headings, each column as wide as its longest cell.

@@ -16,6 +16,7 @@ use highwater_streams::{Streams, StreamsConfig};
 use highwater_worker::{Worker, WorkerConfig};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -36,10 +37,17 @@ fn sources() -> Vec<Arc<dyn SourceConnector>> {
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
     start_logging()?;
     let settings = settings::load(flags)?;
+    // Before anyone is told that the server is up, and may ask it to stop.
+    let mut terminate = signal(SignalKind::terminate())?;
     let server = Server::start(&settings).await?;
-    server.announce(&settings);
-    stop_signal().await?;
-    output::line("stopping: the sources end at a transaction boundary, then the log closes");
+    // The server goes on when nobody reads what it prints.
+    let _ = server.announce(&settings);
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+    }
+    let _ =
+        output::line("stopping: the sources end at a transaction boundary, then the log closes");
     server.stop().await
 }
 
@@ -52,16 +60,6 @@ fn start_logging() -> Result<(), Failure> {
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .try_init()
         .map_err(|error| Failure::new(Exit::Failed, "LOGGING", error.to_string()))
-}
-
-/// Returns when the process is asked to stop: by Ctrl-C or by SIGTERM.
-async fn stop_signal() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
-    }
 }
 
 /// A running server.
@@ -96,7 +94,7 @@ impl Server {
         Ok(Self { log, broker, worker, streams, http_address, http, stop_http })
     }
 
-    fn announce(&self, settings: &Settings) {
+    fn announce(&self, settings: &Settings) -> std::io::Result<()> {
         let facts = [
             ("data folder", settings.data_dir.display().to_string()),
             ("Kafka clients", self.broker.local_addr().to_string()),
@@ -104,9 +102,9 @@ impl Server {
             ("health", format!("http://{}/health", self.http_address)),
             ("metrics", format!("http://{}/metrics", self.http_address)),
         ];
-        output::line(&format!("highwater {} is up", env!("CARGO_PKG_VERSION")));
-        output::line(&output::facts(&facts));
-        output::line("next: highwater connector create --file FILE");
+        output::line(&format!("highwater {} is up", env!("CARGO_PKG_VERSION")))?;
+        output::line(&output::facts(&facts))?;
+        output::line("next: highwater connector create --file FILE")
     }
 
     async fn stop(self) -> Result<(), Failure> {

@@ -20,14 +20,14 @@ async fn list(api: &Api, output: Output) -> Result<(), Failure> {
     let answer = api.get("/services/v2/stream").await?;
     let items = answer["response"]["items"].clone();
     if output == Output::Json {
-        output::json(&items);
+        output::json(&items)?;
         return Ok(());
     }
     let rows: Vec<Vec<String>> = items.as_array().into_iter().flatten().map(row).collect();
     if rows.is_empty() {
-        output::line("no data streams; POST /services/v2/stream/NAME makes one");
+        output::line("no data streams; POST /services/v2/stream/NAME makes one")?;
     } else {
-        output::line(&output::columns(&["NAME", "TRAIL", "QUALITY OF SERVICE"], &rows));
+        output::line(&output::columns(&["NAME", "TRAIL", "QUALITY OF SERVICE"], &rows))?;
     }
     Ok(())
 }

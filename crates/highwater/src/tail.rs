@@ -120,7 +120,7 @@ impl Tail<'_> {
         })?;
         let mut last = None;
         for record in records {
-            output::line(record.get());
+            output::line(record.get())?;
             let Some(position) = position_of(record) else { continue };
             last = Some(position);
             if let Some(left) = &mut self.left {

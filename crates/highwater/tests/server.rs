@@ -1,0 +1,143 @@
+//! The real binary: what it says when it starts, is refused, and stops.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to start or stop on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn highwater(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
+    command.args(arguments).env("HIGHWATER_LOG", "warn").stdin(Stdio::null());
+    command
+}
+
+fn serve(data_dir: &Path, kafka: &str, http: &str) -> Command {
+    let mut command =
+        highwater(&["server", "--kafka-listen", kafka, "--http-listen", http, "--data-dir"]);
+    command.arg(data_dir);
+    command
+}
+
+/// A server on free ports; killed when dropped.
+struct Server {
+    child: Child,
+    kafka: String,
+    url: String,
+}
+
+impl Server {
+    fn start(data_dir: &Path) -> Self {
+        let mut child =
+            serve(data_dir, "127.0.0.1:0", "127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut fact = |label: &str| loop {
+            let line = lines.next().expect("the server says where it is").unwrap();
+            if let Some(value) = line.strip_prefix(label) {
+                break value.trim().to_owned();
+            }
+        };
+        let (kafka, url) = (fact("Kafka clients"), fact("REST and streams"));
+        Self { child, kafka, url }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        highwater(arguments).args(["--url", &self.url]).output().unwrap()
+    }
+
+    /// Sends SIGTERM and waits; whether it ended well.
+    fn terminate(mut self) -> bool {
+        let killed = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(killed.success());
+        let since = Instant::now();
+        while since.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.success();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn it_says_where_it_is_and_stops_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    assert!(TcpStream::connect(&server.kafka).is_ok());
+    let list = server.run(&["connector", "list"]);
+    assert!(list.status.success());
+    assert!(String::from_utf8_lossy(&list.stdout).contains("no connectors"));
+    assert!(server.terminate());
+    // A clean stop releases the folder.
+    assert!(Server::start(folder.path()).terminate());
+}
+
+#[test]
+fn a_second_server_on_the_same_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Server::start(folder.path());
+    let second = serve(folder.path(), "127.0.0.1:0", "127.0.0.1:0").output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(stderr(&second).contains("in use by another process"), "{}", stderr(&second));
+}
+
+#[test]
+fn a_taken_port_is_named_with_its_flag() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    for (kafka, http, flag) in [
+        (address.as_str(), "127.0.0.1:0", "--kafka-listen"),
+        ("127.0.0.1:0", address.as_str(), "--http-listen"),
+    ] {
+        let refused = serve(folder.path(), kafka, http).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1));
+        let said = stderr(&refused);
+        assert!(said.contains(flag) && said.contains(&address), "{said}");
+    }
+}
+
+#[test]
+fn listening_beyond_loopback_is_refused_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = serve(folder.path(), "0.0.0.0:0", "127.0.0.1:0").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("--insecure-listen"), "{}", stderr(&refused));
+}
+
+#[test]
+fn exit_codes_tell_what_went_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    assert_eq!(server.run(&["connector", "show", "nobody"]).status.code(), Some(6));
+    assert_eq!(server.run(&["stream", "tail", "nobody"]).status.code(), Some(6));
+    assert_eq!(server.run(&["connector", "frobnicate"]).status.code(), Some(2));
+
+    let config = folder.path().join("bad.json");
+    std::fs::write(&config, r#"{"name": "x", "config": {"connector.class": "postgres"}}"#).unwrap();
+    let refused = server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(stderr(&refused).contains("database.hostname"), "{}", stderr(&refused));
+
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{nobody}");
+    let unreachable = highwater(&["connector", "list", "--url", &url]).output().unwrap();
+    assert_eq!(unreachable.status.code(), Some(5));
+}
