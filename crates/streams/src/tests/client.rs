@@ -114,6 +114,20 @@ impl Server {
         (status, serde_json::from_slice(body).unwrap_or(Value::Null))
     }
 
+    /// The status of a stream, once it is as wanted.
+    pub(crate) async fn status_once(&self, stream: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let path = format!("/highwater/v1/streams/{stream}");
+        let asking = async {
+            loop {
+                let (_, status) = self.get(&path).await;
+                if wanted(&status) {
+                    return status;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, asking).await.unwrap()
+    }
+
     pub(crate) async fn connect(&self, query: &str) -> Client {
         let url = format!("ws://{}/services/v2/stream/{query}", self.address);
         let connecting = tokio_tungstenite::connect_async(url);

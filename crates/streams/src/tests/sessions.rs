@@ -213,20 +213,23 @@ async fn a_record_that_is_none_ends_the_connection_behind_what_was_whole() {
 #[tokio::test]
 async fn connections_are_limited_and_given_back() {
     let log = rows(1);
-    let mut config = config();
-    config.limits.sessions_per_stream = 1;
-    let server = Server::start(&log, config).await;
-    let body = json!({"source": {"trail": TRAIL}});
-    server.send("POST", "/services/v2/stream/orders", &body).await;
-    let mut client = server.connect("orders").await;
-    client.ids(1).await;
-    let (status, answer) = server.refused("orders").await;
-    assert_eq!((status, &answer["code"]), (429, &json!("too_many_connections")));
-    client.socket.close(None).await.unwrap();
-    while server.get("/highwater/v1/streams/orders").await.1["connections"] != 0 {
-        tokio::task::yield_now().await;
+    for (sessions, sessions_per_stream) in [(1, 9), (9, 1)] {
+        let mut config = config();
+        config.limits.sessions = sessions;
+        config.limits.sessions_per_stream = sessions_per_stream;
+        let server = Server::start(&log, config).await;
+        let body = json!({"source": {"trail": TRAIL}});
+        server.send("POST", "/services/v2/stream/orders", &body).await;
+        for _ in 0..2 {
+            let mut client = server.connect("orders").await;
+            client.ids(1).await;
+            let (status, answer) = server.refused("orders").await;
+            assert_eq!((status, &answer["code"]), (429, &json!("too_many_connections")));
+            client.socket.close(None).await.unwrap();
+            server.status_once("orders", |status| status["connections"] == 0).await;
+        }
+        server.send("DELETE", "/services/v2/stream/orders", &Value::Null).await;
     }
-    server.connect("orders").await.ids(1).await;
 }
 
 #[tokio::test]
@@ -238,13 +241,8 @@ async fn the_status_says_who_is_connected_and_how_far() {
     log.append(TRAIL, row(1));
     log.append(TRAIL, row(4));
     client.ids(1).await;
-    let status = loop {
-        let (_, status) = server.get("/highwater/v1/streams/orders").await;
-        if status["sessions"][0]["last_sent_offset"] == "4" {
-            break status;
-        }
-        tokio::task::yield_now().await;
-    };
+    let sent = |status: &Value| status["sessions"][0]["last_sent_offset"] == "4";
+    let status = server.status_once("orders", sent).await;
     let session = &status["sessions"][0];
     assert_eq!(session["lag"], "0");
     assert_eq!(session["next_offset"], "5");
