@@ -120,7 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_sync_does_not_take_back_a_newer_one() {
+    fn a_sync_covers_what_was_there_when_it_began() {
+        let mut grown = written(9, 3);
+        grown.synced_since(&written(5, 3));
+        assert_eq!(grown.synced, at(5), "what was appended during the sync is not covered");
         let older = written(5, 3);
         let mut marks = written(9, 7);
         marks.synced_since(&older);

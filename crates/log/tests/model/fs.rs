@@ -29,6 +29,7 @@ struct State {
     capacity: Option<usize>,
     failing_syncs: u32,
     failing_dir_syncs: u32,
+    failing_writes: u32,
     /// Changes left until everything stops.
     stop_after: Option<u32>,
     stopped: bool,
@@ -49,6 +50,7 @@ impl ModelFs {
             capacity: None,
             failing_syncs: 0,
             failing_dir_syncs: 0,
+            failing_writes: 0,
             stop_after: None,
             stopped: false,
             syncs: 0,
@@ -91,6 +93,10 @@ impl ModelFs {
         self.state().failing_dir_syncs = count;
     }
 
+    pub fn fail_writes(&self, count: u32) {
+        self.state().failing_writes = count;
+    }
+
     /// Everything fails after so many changes, until a kill or a power loss.
     pub fn stop_after(&self, changes: Option<u32>) {
         self.state().stop_after = changes;
@@ -130,6 +136,7 @@ impl State {
         self.capacity = None;
         self.failing_syncs = 0;
         self.failing_dir_syncs = 0;
+        self.failing_writes = 0;
         self.stop_after = None;
         self.stopped = false;
     }
@@ -351,6 +358,12 @@ impl File for ModelFile {
         let more = (position + data.len()).saturating_sub(held).next_multiple_of(BLOCK);
         if more > 0 {
             state.take_space(more)?;
+        }
+        if state.failing_writes > 0 {
+            state.failing_writes -= 1;
+            let part = state.dice.below(data.len() as u64) as usize;
+            state.file(self.node).write(&data[..part], position);
+            return Err(io::Error::other("the disk refused"));
         }
         state.file(self.node).write(data, position);
         Ok(())

@@ -54,9 +54,14 @@ impl FileNode {
         self.unsynced.push(FileChange::Len(len));
     }
 
+    /// Only what is dirty reaches the disk: what an earlier sync lost stays lost.
     pub fn sync(&mut self) {
-        self.disk.clone_from(&self.live);
-        self.unsynced.clear();
+        for change in std::mem::take(&mut self.unsynced) {
+            match change {
+                FileChange::Write { data, position } => write(&mut self.disk, &data, position),
+                FileChange::Len(len) => self.disk.resize(len, 0),
+            }
+        }
     }
 
     /// A sync that fails as Linux does it: part of the data is on disk, none is dirty any more, so that

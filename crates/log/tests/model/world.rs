@@ -38,6 +38,8 @@ pub struct World {
     now_ms: i64,
     tags: u64,
     producer_ids: Vec<i64>,
+    /// In some histories things are interrupted all the time.
+    crashy: bool,
     /// Tell the history, for a person who reads it.
     loud: bool,
 }
@@ -71,6 +73,7 @@ impl World {
             now_ms: UNIX_EPOCH.elapsed().unwrap().as_millis() as i64,
             tags: 0,
             producer_ids: Vec::new(),
+            crashy: seed % 3 == 0,
             loud: std::env::var_os("HW_SEED").is_some(),
         };
         world.create_topic();
@@ -93,6 +96,9 @@ impl World {
         self.now_ms += self.dice.below(50) as i64;
         let kind = self.dice.below(100);
         self.say(format_args!("step {kind}, faults {}", self.faults));
+        if self.crashy && self.dice.one_in(4) {
+            self.fs.stop_after(Some(self.dice.below(30) as u32));
+        }
         match kind {
             0..45 => self.append(),
             45..60 => self.flush(),
@@ -434,7 +440,8 @@ impl World {
 
     fn begin_faults(&mut self) {
         self.faults = true;
-        match self.dice.below(4) {
+        match self.dice.below(5) {
+            4 => self.fs.fail_writes(self.dice.between(1, 2) as u32),
             0 => self.fs.leave_space(Some(self.dice.below(30_000) as usize)),
             1 => self.fs.fail_dir_syncs(self.dice.between(1, 3) as u32),
             _ => self.fs.fail_syncs(self.dice.between(1, 3) as u32),
@@ -450,6 +457,7 @@ impl World {
         self.fs.leave_space(None);
         self.fs.fail_syncs(0);
         self.fs.fail_dir_syncs(0);
+        self.fs.fail_writes(0);
         self.now_ms += 20_000;
         self.log.housekeep(self.now_ms);
         for at in self.partitions.keys().cloned().collect::<Vec<_>>() {
