@@ -19,5 +19,5 @@ demo:
 	@python3 testing/demo/demo.py
 
 test:
-	@testing/install/install.sh
+	@testing/install/install.sh test
 	@python3 testing/test.py

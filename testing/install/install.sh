@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the demo and the tests need and this machine lacks: by apt-get where that is allowed
 # (as root, or with sudo that asks for no password), else it says what to install and ends with 1.
+# `install.sh test` also asks for what only the tests need.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -36,6 +37,10 @@ want pkg-config pkg-config
 want kcat kcat
 want curl curl
 have_python || missing+=(python3)
+if [ "${1:-}" = test ]; then
+    # Other people's Kafka clients are tried in a virtual environment.
+    python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+fi
 have_postgres || missing+=(postgresql)
 
 quietly() { # shows a command's output only when it fails
