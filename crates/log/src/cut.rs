@@ -7,10 +7,8 @@ use crate::file_name::{self, FileKind};
 use crate::fs::OpenMode;
 use crate::marks::Mark;
 
-const MARK: &str = "cut-at";
-
-/// The last word of the mark, so that one that was torn is told apart.
-const WHOLE: &str = "end";
+/// A note is an empty file whose name says all, so that it can neither be torn nor fail half way.
+const NOTE: &str = "cut-at";
 
 const KINDS: [FileKind; 4] =
     [FileKind::Log, FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::Snapshot];
@@ -36,40 +34,52 @@ impl Place {
         self.sync_dir()?;
         let path = file_name::path(&self.dir, at.segment, FileKind::Log);
         let file = self.fs.open(&path, OpenMode::Write).map_err(LogError::io("open", &path))?;
-        file.truncate(at.position).map_err(LogError::io("cut", &path))?;
-        file.sync_data().map_err(LogError::io("sync", &path))
+        // Synced with the rest when it is read again.
+        file.truncate(at.position).map_err(LogError::io("cut", &path))
     }
 
     /// Notes that what lies behind the mark is not to be believed. After a failed fsync the page cache
     /// still shows it, also to a process started anew, and another fsync would succeed without writing
     /// it. The note needs no sync: if the power goes, the page cache goes too.
     pub(crate) fn note_cut(&self, at: Mark, epoch: i32) -> Result<(), LogError> {
-        let path = self.dir.join(MARK);
-        let file = self.fs.open(&path, OpenMode::Create).map_err(LogError::io("create", &path))?;
-        let text = format!("{epoch} {} {} {} {WHOLE}\n", at.offset, at.segment, at.position);
-        file.write_at(text.as_bytes(), 0).map_err(LogError::io("write", &path))
+        let path = self.dir.join(name(at, epoch));
+        self.fs.open(&path, OpenMode::Create).map_err(LogError::io("create", &path))?;
+        Ok(())
     }
 
     /// The cut that was noted in this leader epoch; one of an earlier epoch was made.
     pub(crate) fn noted_cut(&self, epoch: i32) -> Result<Option<Mark>, LogError> {
-        let bytes = durable_file::read(self.fs.as_ref(), &self.dir.join(MARK))?;
-        let noted = bytes.as_deref().and_then(|bytes| parse(std::str::from_utf8(bytes).ok()?));
-        Ok(noted.filter(|(noted_epoch, _)| *noted_epoch == epoch).map(|(_, mark)| mark))
+        let notes = self.notes()?;
+        let noted = notes.iter().filter_map(|name| parse(name)).filter(|note| note.0 == epoch);
+        Ok(noted.map(|(_, mark)| mark).min_by_key(|mark| mark.offset))
     }
 
-    /// Removes the note; gone for good once the folder was synced.
+    /// Removes the notes; gone for good once the folder was synced.
     pub(crate) fn forget_cut(&self) -> Result<(), LogError> {
-        durable_file::remove_if_there(self.fs.as_ref(), &self.dir.join(MARK))
+        for note in self.notes()? {
+            durable_file::remove_if_there(self.fs.as_ref(), &self.dir.join(note))?;
+        }
+        Ok(())
+    }
+
+    fn notes(&self) -> Result<Vec<String>, LogError> {
+        let entries = self.fs.list(&self.dir).map_err(LogError::io("list", &self.dir))?;
+        let names = entries.into_iter().map(|entry| entry.name);
+        Ok(names.filter(|name| name.starts_with(NOTE)).collect())
     }
 }
 
-fn parse(text: &str) -> Option<(i32, Mark)> {
-    let mut words = text.strip_suffix('\n')?.split(' ');
+fn name(at: Mark, epoch: i32) -> String {
+    format!("{NOTE}.{epoch}.{}.{}.{}", at.offset, at.segment, at.position)
+}
+
+fn parse(name: &str) -> Option<(i32, Mark)> {
+    let mut words = name.strip_prefix(NOTE)?.strip_prefix('.')?.split('.');
     let epoch = words.next()?.parse().ok()?;
     let offset = words.next()?.parse().ok()?;
     let segment = words.next()?.parse().ok()?;
     let position = words.next()?.parse().ok()?;
-    (words.next() == Some(WHOLE)).then_some((epoch, Mark { offset, segment, position }))
+    words.next().is_none().then_some((epoch, Mark { offset, segment, position }))
 }
 
 impl Mark {
@@ -84,13 +94,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_torn_note_is_not_believed() {
+    fn a_note_comes_back() {
         let mark = Mark { offset: 120, segment: 100, position: 4567 };
-        let text = "3 120 100 4567 end\n";
-        assert_eq!(parse(text), Some((3, mark)));
-        for len in 0..text.len() {
-            assert_eq!(parse(&text[..len]), None, "{len}");
+        assert_eq!(name(mark, 3), "cut-at.3.120.100.4567");
+        assert_eq!(parse(&name(mark, 3)), Some((3, mark)));
+        for other in ["cut-at", "cut-at.3", "cut-at.3.120.100", "cut-at.3.120.100.4567.9", "x"] {
+            assert_eq!(parse(other), None, "{other}");
         }
-        assert_eq!(parse(&"\0".repeat(19)), None);
     }
 }

@@ -110,7 +110,7 @@ impl Partition {
         let writer = self.writer.lock();
         let sync = self.sync.lock();
         let closed = self.check_usable().and_then(|()| {
-            self.active()?.finish()?;
+            self.active()?.finish().map_err(|error| self.poison(&error))?;
             self.change(|marks| marks.synced = marks.log_end);
             self.write_snapshot(&writer.producers)
         });

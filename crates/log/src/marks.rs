@@ -64,6 +64,15 @@ impl Marks {
         }
     }
 
+    /// Nothing lies behind `to` any more. What lies before it is synced no further than it was.
+    pub(crate) fn cut(&mut self, to: Mark) {
+        for mark in [&mut self.log_end, &mut self.synced, &mut self.shown] {
+            if mark.offset > to.offset {
+                *mark = to;
+            }
+        }
+    }
+
     pub(crate) fn is_synced(&self) -> bool {
         self.synced.offset >= self.log_end.offset
     }

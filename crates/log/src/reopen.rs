@@ -55,7 +55,7 @@ impl Partition {
         }
         let _sync = self.sync.lock();
         // From here on it is cut: if the disk fails half way, reopening goes on from these marks.
-        self.change(|marks| (marks.log_end, marks.synced, marks.shown) = (to, to, to));
+        self.change(|marks| marks.cut(to));
         self.cut(&mut writer, to, 0).map_err(|error| self.poison(&error))
     }
 

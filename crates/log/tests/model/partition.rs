@@ -183,7 +183,7 @@ impl PartitionModel {
             self.stored.push(Stored { epoch: found[found.len() - 1].epoch, ..maybe });
             self.stored.last_mut().unwrap().size = found[found.len() - 1].size;
         }
-        let whole = end != End::PowerLost && !poisoned && cut.is_none();
+        let whole = matches!(end, End::Closed | End::Killed) && !poisoned && cut.is_none();
         if whole {
             assert_eq!(found.len(), self.stored.len(), "{:?} lost records to {end:?}", self.dir);
         }

@@ -150,6 +150,7 @@ impl World {
     }
 
     fn observe(&mut self, at: &At, partition: &Partition) {
+        self.say(format_args!("{at:?} {:?}", partition.watermarks_now()));
         if !self.fs.is_stopped() {
             self.model(at).observe(partition);
         }
@@ -439,7 +440,9 @@ impl World {
     }
 
     fn begin_faults(&mut self) {
-        self.faults = true;
+        if std::mem::replace(&mut self.faults, true) {
+            return;
+        }
         match self.dice.below(5) {
             4 => self.fs.fail_writes(self.dice.between(1, 2) as u32),
             0 => self.fs.leave_space(Some(self.dice.below(30_000) as usize)),
@@ -498,11 +501,14 @@ impl World {
                 assert!(self.faults || self.fs.is_stopped(), "without reason: {error}");
             }
         }
+        let closed = end == End::Closed;
         let end = match end {
+            // A kill in the moment between a failed sync and the note of it is not provided for: nobody
+            // could tell. The power may go then.
+            _ if self.faults && self.fs.is_stopped() => End::PowerLost,
             End::Closed if self.faults || self.fs.is_stopped() => End::HalfClosed,
             end => end,
         };
-        let closed = matches!(end, End::Closed | End::HalfClosed);
         let end = self.end_life(end);
         let end = self.begin_life(end);
         self.faults = false;
@@ -547,6 +553,11 @@ impl World {
         loop {
             if self.dice.one_in(5) {
                 self.fs.stop_after(Some(self.dice.below(40) as u32));
+            }
+            for (at, model) in &self.partitions {
+                let names = self.fs.list(&model.dir).unwrap_or_default();
+                let names: Vec<String> = names.into_iter().map(|entry| entry.name).collect();
+                self.say(format_args!("{at:?} {}", names.join(" ")));
             }
             let opened = open(&self.fs);
             if !self.fs.is_stopped() {
