@@ -70,12 +70,8 @@ pub struct GenerationMark {
 impl GenerationMark {
     /// The header's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        format!(
-            r#"{{"generation":"{}","fingerprint":{}}}"#,
-            self.generation,
-            serde_json::Value::from(self.fingerprint.as_str())
-        )
-        .into_bytes()
+        // Strings always serialise into a vector.
+        serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// Reads the header; `None` when it is not such JSON.
