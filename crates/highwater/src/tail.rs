@@ -13,8 +13,12 @@ use crate::checkpoint;
 use crate::failure::{Exit, Failure};
 use crate::output;
 
-/// Longest wait between two attempts to reach a server that went away.
+/// First and longest wait between two attempts to reach a server that went away.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Longest silence of a server that is there: it pings every 20 s.
+const SILENCE: Duration = Duration::from_secs(60);
 
 type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
 
@@ -86,11 +90,11 @@ impl Tail<'_> {
 
     /// Tries until the server is back; a refusal ends it.
     async fn reconnect(&self) -> Result<Socket, Failure> {
-        let mut wait = Duration::from_millis(200);
+        let mut wait = FIRST_WAIT;
         loop {
+            tokio::time::sleep(wait).await;
             match self.connect().await {
                 Err(failure) if failure.exit == Exit::Unreachable => {
-                    tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
                 other => return other,
@@ -99,15 +103,11 @@ impl Tail<'_> {
     }
 
     async fn follow(&mut self, socket: &mut Socket) -> Result<Ended, Failure> {
-        while let Some(message) = socket.next().await {
+        while let Ok(Some(Ok(message))) = tokio::time::timeout(SILENCE, socket.next()).await {
             match message {
-                Ok(Message::Text(text)) => {
-                    if self.print(&text)? {
-                        return Ok(Ended::Enough);
-                    }
-                }
-                Ok(Message::Close(_)) | Err(_) => return Ok(Ended::Lost),
-                Ok(_) => {}
+                Message::Text(text) if self.print(&text)? => return Ok(Ended::Enough),
+                Message::Close(_) => break,
+                _ => {}
             }
         }
         Ok(Ended::Lost)
@@ -118,10 +118,13 @@ impl Tail<'_> {
         let records: Vec<&RawValue> = serde_json::from_str(message).map_err(|error| {
             Failure::new(Exit::Failed, "MALFORMED", format!("a message is no JSON array: {error}"))
         })?;
-        let mut last = None;
+        let (mut last, mut ending) = (None, None);
         for record in records {
             output::line(record.get())?;
-            let Some(position) = position_of(record) else { continue };
+            let Some(position) = position_of(record) else {
+                ending = final_ending(record);
+                continue;
+            };
             last = Some(position);
             if let Some(left) = &mut self.left {
                 *left = left.saturating_sub(1);
@@ -136,7 +139,7 @@ impl Tail<'_> {
             }
             self.begin = position;
         }
-        Ok(self.left == Some(0))
+        ending.map_or(Ok(self.left == Some(0)), Err)
     }
 }
 
@@ -147,4 +150,55 @@ fn position_of(record: &RawValue) -> Option<String> {
         pos: Option<String>,
     }
     serde_json::from_str::<Positioned>(record.get()).ok()?.pos
+}
+
+/// The failure in a connection's last record, where another connection would end the same way.
+fn final_ending(record: &RawValue) -> Option<Failure> {
+    #[derive(serde::Deserialize)]
+    struct Ending {
+        #[serde(rename = "close_code")]
+        _close_code: u16,
+        retry: String,
+        code: String,
+        what: String,
+        kept: String,
+        #[serde(rename = "do")]
+        remedy: String,
+    }
+    let ending: Ending = serde_json::from_str(record.get()).ok()?;
+    let failure = Failure::new(Exit::Failed, &ending.code, ending.what);
+    (ending.retry == "never").then(|| failure.kept(ending.kept).remedy(ending.remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail() -> Tail<'static> {
+        Tail { address: String::new(), begin: "now".to_owned(), left: None, checkpoint: None }
+    }
+
+    #[test]
+    fn the_last_printed_position_is_where_the_next_connection_begins() {
+        let mut tail = tail();
+        let message = r#"[{"pos":"a"},{"pos":"b"},{"op_type":"SCHEMA"}]"#;
+        assert!(!tail.print(message).unwrap());
+        assert_eq!(tail.begin, "b");
+    }
+
+    #[test]
+    fn only_an_ending_that_would_come_again_ends_the_tail() {
+        let ending = |retry: &str| {
+            let ending = serde_json::json!({
+                "op_type": "ERROR", "close_code": 4016, "retry": retry,
+                "code": "c", "what": "w", "kept": "k", "do": "d",
+            });
+            format!(r#"[{{"pos":"a"}},{ending}]"#)
+        };
+        assert!(!tail().print(&ending("later")).unwrap());
+        let mut tail = tail();
+        let failure = tail.print(&ending("never")).unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.remedy.as_str()), ("c", "d"));
+        assert_eq!(tail.begin, "a");
+    }
 }
