@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use highwater_connector::{Column, ConnectorError};
+use highwater_connector::{Column, ConnectorError, ErrorKind};
 use tokio::task::JoinHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 
-use crate::error::from_query;
+use crate::error::{code, from_query};
 use crate::lsn::Lsn;
 use crate::name::TableName;
 use crate::pgoutput::{Relation, ReplicaIdentity};
@@ -31,6 +31,9 @@ impl Drop for Catalog {
         self.driver.abort();
     }
 }
+
+/// Oldest server that is read: partitioned tables in publications and `wal_status` came with it.
+const OLDEST: i32 = 130_000;
 
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -67,6 +70,17 @@ impl Catalog {
             &[],
         );
         catalog.version = version.await?.get(0);
+        if catalog.version < OLDEST {
+            return Err(ConnectorError::stop(
+                code::VERSION,
+                ErrorKind::Source,
+                format!(
+                    "the server has version {}; 13 and later are read",
+                    catalog.version / 10_000
+                ),
+                "upgrade the server",
+            ));
+        }
         Ok(catalog)
     }
 
@@ -126,14 +140,10 @@ impl Catalog {
 
     /// A replication slot.
     pub(crate) async fn slot(&self, name: &str) -> Result<Option<Slot>, ConnectorError> {
-        // wal_status came with release 13.
-        let status = if self.version >= 130_000 { "wal_status" } else { "NULL::text" };
-        let sql = format!(
-            "SELECT plugin::text, database::text, {status}, restart_lsn::text,
-                    confirmed_flush_lsn::text, active_pid
-             FROM pg_replication_slots WHERE slot_name::text = $1"
-        );
-        let rows = self.rows("reading the slot", &sql, &[&name]).await?;
+        let sql = "SELECT plugin::text, database::text, wal_status, restart_lsn::text,
+                          confirmed_flush_lsn::text, active_pid
+                   FROM pg_replication_slots WHERE slot_name::text = $1";
+        let rows = self.rows("reading the slot", sql, &[&name]).await?;
         Ok(rows.first().map(|row| Slot {
             plugin: row.get(0),
             database: row.get(1),
@@ -156,14 +166,10 @@ impl Catalog {
         name: &str,
     ) -> Result<Option<Publication>, ConnectorError> {
         let doing = "reading the publication";
-        // Partitioned tables in publications came with release 13.
-        let via_root = if self.version >= 130_000 { "pubviaroot" } else { "false" };
-        let sql = format!(
-            "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, {via_root},
-                    ARRAY(SELECT prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid)
-             FROM pg_publication p WHERE pubname::text = $1"
-        );
-        let rows = self.rows(doing, &sql, &[&name]).await?;
+        let sql = "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot,
+                          ARRAY(SELECT prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid)
+                   FROM pg_publication p WHERE pubname::text = $1";
+        let rows = self.rows(doing, sql, &[&name]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         // Column lists and row filters came with release 15.
         let (attnames, rowfilter) = if self.version >= 150_000 {

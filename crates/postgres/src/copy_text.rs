@@ -67,10 +67,8 @@ fn cell(field: &Bytes) -> Cell {
     if field.as_ref() == b"\\N" {
         return Cell::Null;
     }
-    match field.contains(&b'\\') {
-        true => Cell::Text(unescaped(field)),
-        false => Cell::Text(field.clone()),
-    }
+    let escaped = field.contains(&b'\\');
+    Cell::Text(if escaped { unescaped(field) } else { field.clone() })
 }
 
 fn unescaped(field: &[u8]) -> Bytes {

@@ -14,6 +14,8 @@ pub mod code {
     pub const LOGIN: &str = "PG_LOGIN_REFUSED";
     /// The server refuses a statement.
     pub const STATEMENT: &str = "PG_STATEMENT_FAILED";
+    /// The server is older than what is read.
+    pub const VERSION: &str = "PG_VERSION";
     /// `wal_level` is not `logical`.
     pub const WAL_LEVEL: &str = "PG_WAL_LEVEL";
     /// The server is a standby.

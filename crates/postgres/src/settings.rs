@@ -252,7 +252,7 @@ fn capture_keys() -> Vec<ConfigKey> {
             Choice(&["initial", "no_data", "never"]),
             Some("initial"),
             High,
-            "initial: the captured tables are read at the first start. no_data, also called never: only changes.",
+            "initial: the captured tables are read at the first start; a table stays locked in ACCESS SHARE mode from its turn to the end of the snapshot, so that ALTER TABLE waits. no_data, also called never: only changes.",
         ),
     ]
 }

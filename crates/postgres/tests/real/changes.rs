@@ -105,7 +105,7 @@ async fn p10_logical_messages_are_covered_and_move_no_index() {
     .await;
     let places: Vec<_> = rig.events().map(|event| (event.hw.index, event.hw.count)).collect();
     assert_eq!(places, [(0, Some(1)), (0, None), (1, Some(2))]);
-    assert!(rig.confirmed().await > before);
+    rig.told(before).await;
 }
 
 #[tokio::test]
@@ -309,11 +309,7 @@ async fn p26_a_quiet_table_lets_the_slot_follow_the_log() {
     rig.sql("insert into noisy select g, repeat('z',1000) from generate_series(1,5000) g").await;
     let end: highwater_postgres::Lsn =
         rig.ask("select pg_current_wal_lsn()::text").await.unwrap().parse().unwrap();
-    let at = std::time::Instant::now();
-    while rig.confirmed().await < end {
-        assert!(at.elapsed().as_secs() < 20, "the slot stays at {}", rig.confirmed().await);
-        rig.poll().await.unwrap();
-    }
+    rig.told(highwater_postgres::Lsn(end.0 - 1)).await;
     // The server was told of nothing that was not stored before.
     let stored: highwater_postgres::Lsn =
         rig.stored.last().unwrap().text("lsn").unwrap().parse().unwrap();

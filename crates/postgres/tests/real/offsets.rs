@@ -28,17 +28,18 @@ async fn an_offset_is_moved_forward_over_transactions_that_are_then_never_delive
     assert_eq!(rig.confirmed().await, confirmed, "asking changes nothing at the server");
     rig.stored.put(offset);
     assert_eq!(rig.stream("insert into t values(3)").await, [r#"c +{"id":3}"#]);
-    assert!(rig.confirmed().await >= here, "the slot follows");
+    // The slot follows.
+    rig.told(here).await;
 }
 
 #[tokio::test]
 async fn an_offset_is_moved_back_as_far_as_the_slot_allows() {
     let mut rig = Rig::new("create table t(id int primary key)").await;
     rig.stream("insert into t values(1)").await;
-    let low = rig.stored.last().unwrap();
     rig.acknowledge = false;
     rig.stream("insert into t values(2)").await;
     rig.task.take().unwrap().stop().await;
+    let low = rig.stored.last().unwrap();
     let high = rig.trail.last().unwrap().offset.clone();
     rig.stored.put(high);
     let wanted = format!(r#"{{"lsn":"{}"}}"#, low.text("lsn").unwrap());

@@ -160,6 +160,15 @@ impl Rig {
         self.ask(&sql).await.unwrap().parse().unwrap()
     }
 
+    /// Polls until the slot's confirmed position is beyond `lsn`.
+    pub(crate) async fn told(&mut self, lsn: Lsn) {
+        let begun = Instant::now();
+        while self.confirmed().await <= lsn {
+            assert!(begun.elapsed() < PATIENCE, "the slot stays at {}", self.confirmed().await);
+            self.poll().await.unwrap();
+        }
+    }
+
     pub(crate) fn config(&self) -> Config {
         PostgresConnector::new().config().parse(&self.values, &[]).unwrap()
     }

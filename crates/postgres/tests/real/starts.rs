@@ -83,6 +83,31 @@ async fn a_position_without_a_slot_is_refused_and_no_slot_is_made() {
 }
 
 #[tokio::test]
+async fn p28_a_slot_whose_log_was_removed_is_refused() {
+    let server = crate::server::Server::start();
+    let mut rig =
+        Rig::on(&server, "create table t(id int primary key); create table noisy(v text)").await;
+    rig.set("table.include.list", "public.t,public.hw_mark");
+    rig.stream("insert into t values(1)").await;
+    rig.task.take().unwrap().stop().await;
+    rig.sql("alter system set max_slot_wal_keep_size = '16MB'").await;
+    rig.sql("select pg_reload_conf()").await;
+    let status =
+        format!("select wal_status from pg_replication_slots where slot_name='{}'", rig.slot());
+    for _ in 0..20 {
+        rig.sql("insert into noisy select repeat('z',1000) from generate_series(1,20000)").await;
+        rig.sql("select pg_switch_wal()").await;
+        rig.sql("checkpoint").await;
+        if rig.ask(&status).await.as_deref() == Some("lost") {
+            break;
+        }
+    }
+    let refusal = rig.refused().await;
+    assert_eq!((refusal.code, refusal.retry), (code::SLOT_LOST, Retry::Never));
+    assert!(refusal.remedy.contains("pg_drop_replication_slot"), "{refusal}");
+}
+
+#[tokio::test]
 async fn p39_a_slot_that_was_moved_on_is_refused_with_both_numbers() {
     let mut rig = stopped().await;
     rig.sql("insert into t values(2)").await;
