@@ -185,6 +185,13 @@ mod tests {
     }
 
     #[test]
+    fn an_ended_epoch_that_reaches_beyond_the_position_holds_it_still() {
+        // Its record is in the log and not readable yet.
+        let waiting = Facts { epoch: epoch(3, 15, Some(4)), ..log(0, 10) };
+        assert_eq!(decide(&place(12, 3), &waiting), Decision::Hold);
+    }
+
+    #[test]
     fn below_the_start_it_is_gone() {
         let facts = Facts { epoch: epoch(3, 20, Some(3)), ..log(10, 20) };
         assert_eq!(decide(&place(8, 3), &facts), Decision::Gone);

@@ -151,8 +151,12 @@ pub(crate) struct Closed {
 impl Client {
     /// The next record of any kind.
     pub(crate) async fn next(&mut self) -> Result<Value, Closed> {
+        tokio::time::timeout(PATIENCE, self.receive()).await.unwrap()
+    }
+
+    async fn receive(&mut self) -> Result<Value, Closed> {
         while self.waiting.is_empty() {
-            match tokio::time::timeout(PATIENCE, self.socket.next()).await.unwrap() {
+            match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
                     let records: Vec<Value> = serde_json::from_str(&text).unwrap();
                     assert!(!records.is_empty(), "an empty message");
@@ -181,7 +185,7 @@ impl Client {
         }
     }
 
-    /// The `opSeqno`-independent number of the next data record: its `id`.
+    /// The ids of the next rows.
     pub(crate) async fn ids(&mut self, count: usize) -> Vec<u64> {
         let mut ids = Vec::new();
         for _ in 0..count {
