@@ -1,5 +1,7 @@
 //! Errors of the client.
 
+use highwater_protocol::ErrorCode;
+
 /// What went wrong with a cluster.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum KafkaError {
@@ -64,5 +66,10 @@ impl KafkaError {
             Self::Refused { code, .. } => Some(*code),
             _ => None,
         }
+    }
+
+    /// Whether the cluster answered with this error.
+    pub fn is(&self, code: ErrorCode) -> bool {
+        self.code() == Some(code.0)
     }
 }

@@ -43,6 +43,7 @@ mod writer;
 
 pub use admin::{Admin, NewTopic, TopicDescription};
 pub use error::KafkaError;
+pub use highwater_protocol::ErrorCode;
 pub use reader::{
     EpochEnd, Fetched, ListedOffset, OffsetSpec, ReadRecord, Reader, ReaderSettings, Watermarks,
 };

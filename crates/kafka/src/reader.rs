@@ -223,7 +223,7 @@ impl Reader {
         while offset < end {
             let fetched = match self.fetch_towards(topic, partition, offset, end).await {
                 // Retention has moved the log start past us; what is gone is gone.
-                Err(error) if error.code() == Some(ErrorCode::OFFSET_OUT_OF_RANGE.0) => {
+                Err(error) if error.is(ErrorCode::OFFSET_OUT_OF_RANGE) => {
                     offset = self.start_above(topic, partition, offset, error).await?;
                     continue;
                 }

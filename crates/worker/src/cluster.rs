@@ -1,7 +1,7 @@
 //! The log as a worker sees it: one reader and one admin for all, a writer a task.
 
 use highwater_connector::{ConnectorError, ErrorKind};
-use highwater_kafka::{Admin, KafkaError, Reader, Writer, WriterSettings};
+use highwater_kafka::{Admin, ErrorCode, KafkaError, Reader, Writer, WriterSettings};
 
 use crate::WorkerConfig;
 use crate::settings::WriterFactory;
@@ -36,9 +36,15 @@ impl Cluster {
 /// What a produce request holds beside one record: its headers, the topic's name, the batch.
 pub(crate) const REQUEST_OVERHEAD: usize = 1024;
 
-/// Kafka's codes of refusals that stay as they are until a person has acted: an invalid topic
-/// name, missing permissions, invalid partitions or configuration, a policy.
-const LASTING: [i16; 6] = [17, 29, 31, 37, 40, 44];
+/// Refusals that stay as they are until a person has acted.
+const LASTING: [ErrorCode; 6] = [
+    ErrorCode::INVALID_TOPIC_EXCEPTION,
+    ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode::INVALID_PARTITIONS,
+    ErrorCode::INVALID_CONFIG,
+    ErrorCode::POLICY_VIOLATION,
+];
 
 /// A failure of the log as a connector's error: tried again, since logs come back, unless the log
 /// refuses for a lasting reason.
@@ -48,13 +54,13 @@ pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
         KafkaError::Write { .. } => "LOG_WRITE_FAILED",
         _ => "LOG_REFUSED",
     };
-    match error.code() {
-        Some(refusal) if LASTING.contains(&refusal) => ConnectorError::stop(
-            code,
-            ErrorKind::Log,
-            error.to_string(),
-            "change what the log refuses, then restart the connector",
-        ),
-        _ => ConnectorError::again(code, ErrorKind::Log, error.to_string()),
+    if !LASTING.into_iter().any(|lasting| error.is(lasting)) {
+        return ConnectorError::again(code, ErrorKind::Log, error.to_string());
     }
+    ConnectorError::stop(
+        code,
+        ErrorKind::Log,
+        error.to_string(),
+        "change what the log refuses, then restart the connector",
+    )
 }

@@ -1,11 +1,7 @@
 //! Whether the log still holds what the stored offset relies on (rule P2).
 
 use highwater_connector::{ConnectorError, ErrorKind, HW_HEADER, Hw, Tail, TailEntry};
-use highwater_kafka::{KafkaError, OffsetSpec, ReadRecord, Reader};
-
-/// Kafka's codes for an offset outside the log, and for a topic that is not there.
-const OFFSET_OUT_OF_RANGE: i16 = 1;
-const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
+use highwater_kafka::{ErrorCode, KafkaError, OffsetSpec, ReadRecord, Reader};
 
 /// Bytes fetched to see one record.
 const FETCH_BYTES: u32 = 64 << 10;
@@ -105,7 +101,7 @@ fn behind(connector: &str, what: String) -> ConnectorError {
 async fn look(reader: &Reader, entry: &TailEntry) -> Result<Found, KafkaError> {
     match look_at(reader, entry).await {
         Err(KafkaError::UnknownPartition { .. }) => Ok(Found::NoPartition),
-        Err(error) if error.code() == Some(UNKNOWN_TOPIC_OR_PARTITION) => Ok(Found::NoPartition),
+        Err(error) if error.is(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => Ok(Found::NoPartition),
         other => other,
     }
 }
@@ -123,7 +119,7 @@ async fn look_at(reader: &Reader, entry: &TailEntry) -> Result<Found, KafkaError
             |first| Found::Record { id: identity(first), end },
         )),
         // Retention took it between the questions.
-        Err(error) if error.code() == Some(OFFSET_OUT_OF_RANGE) => {
+        Err(error) if error.is(ErrorCode::OFFSET_OUT_OF_RANGE) => {
             Ok(Found::NoRecord { start: *offset + 1, end })
         }
         Err(error) => Err(error),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use highwater_connector::{ConnectorError, ErrorKind};
-use highwater_kafka::{Admin, KafkaError, NewTopic};
+use highwater_kafka::{Admin, ErrorCode, KafkaError, NewTopic};
 
 use crate::cluster::{REQUEST_OVERHEAD, log_error};
 use crate::pipeline::Pipeline;
@@ -12,9 +12,6 @@ use crate::pipeline::Pipeline;
 /// Topic configuration of the embedded log that says when a write is safe (rule L1).
 const FLUSH: &str = "highwater.flush";
 const DURABLE: &str = "durable";
-
-/// Kafka's code for a topic configuration that the broker does not take.
-const INVALID_CONFIG: i16 = 40;
 
 /// Makes a compacted topic of one partition for the worker's own state, unless it exists.
 pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<(), KafkaError> {
@@ -67,7 +64,7 @@ async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<(
     };
     topic.configs.insert(FLUSH.to_owned(), DURABLE.to_owned());
     match admin.create_topic(&topic).await {
-        Err(error) if error.code() == Some(INVALID_CONFIG) => {
+        Err(error) if error.is(ErrorCode::INVALID_CONFIG) => {
             topic.configs.remove(FLUSH);
             admin.create_topic(&topic).await.map(drop)
         }
