@@ -17,7 +17,7 @@ pub(crate) fn replace(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Resul
 
 /// As [`replace`], but the name is safe only once the caller has synced the folder.
 pub(crate) fn put(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Result<(), LogError> {
-    let unfinished = unfinished(path);
+    let unfinished = with_ending(path, UNFINISHED);
     let written = write_new(fs, &unfinished, content)
         .and_then(|()| fs.rename(&unfinished, path).map_err(LogError::io("rename", &unfinished)));
     if written.is_err() {
@@ -33,9 +33,10 @@ fn write_new(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Result<(), Log
     file.sync_data().map_err(LogError::io("sync", path))
 }
 
-fn unfinished(path: &Path) -> PathBuf {
+/// The path with something behind its name.
+pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(UNFINISHED);
+    name.push(ending);
     PathBuf::from(name)
 }
 

@@ -36,6 +36,7 @@ mod retention;
 mod roll;
 mod scan;
 mod segment;
+mod settle;
 mod time_index;
 mod tip;
 mod topic;

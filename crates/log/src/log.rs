@@ -117,7 +117,12 @@ impl Log {
         let mut catalog = self.inner.catalog.lock();
         for (name, stored) in catalog.topics().clone() {
             match stored.stage {
-                Stage::Unfinished => self.inner.discard(&mut catalog, &name, &stored)?,
+                // What cannot be cleared away now stays unfinished, and is in nobody's way.
+                Stage::Unfinished => {
+                    if let Err(error) = self.inner.discard(&mut catalog, &name, &stored) {
+                        tracing::warn!(topic = name, %error, "what is left of a topic cannot be removed");
+                    }
+                }
                 Stage::Ready => {
                     let topic = self.inner.topic(stored.info(&name)?);
                     for partition in &topic.partitions {

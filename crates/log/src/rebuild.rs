@@ -10,6 +10,7 @@ use crate::file_name::{self, FileKind};
 use crate::fs::{FileSystem, OpenMode};
 use crate::scan::{Depth, Scan, Step};
 use crate::segment::Segment;
+use crate::settle::settle;
 use crate::tip::{IndexPoint, Tip};
 use crate::{offset_index, time_index};
 
@@ -100,7 +101,7 @@ pub(crate) fn rebuild(
         warn!(path = %path.display(), position, len, reason, "cut the torn end of a segment");
         file.truncate(position).map_err(LogError::io("cut", &path))?;
     }
-    file.sync_data().map_err(LogError::io("sync", &path))?;
+    settle(fs, &path, file.as_ref())?;
     write_indexes(fs, dir, base_offset, &found.points)?;
     Segment::indexed(fs, dir, base_offset, found.tip)?.ok_or_else(|| LogError::Damaged {
         path,

@@ -119,14 +119,6 @@ impl ModelFs {
             Node::Dir(_) => None,
         }
     }
-
-    /// Puts content in place, synced: what another hand did to the disk.
-    pub fn put(&self, path: &Path, content: &[u8]) {
-        let file = self.open(path, OpenMode::Create).unwrap();
-        file.write_at(content, 0).unwrap();
-        file.sync_data().unwrap();
-        self.sync_dir(path.parent().unwrap()).unwrap();
-    }
 }
 
 impl State {

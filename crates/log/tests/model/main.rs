@@ -7,6 +7,7 @@
 mod client;
 mod dice;
 mod entry;
+mod faults;
 mod fs;
 mod naive;
 mod node;

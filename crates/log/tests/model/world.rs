@@ -559,13 +559,23 @@ impl World {
                 let names: Vec<String> = names.into_iter().map(|entry| entry.name).collect();
                 self.say(format_args!("{at:?} {}", names.join(" ")));
             }
+            let refused = self.dice.one_in(8);
+            if refused {
+                self.fs.fail_syncs(self.dice.between(1, 3) as u32);
+            }
             let opened = open(&self.fs);
+            self.fs.fail_syncs(0);
             if !self.fs.is_stopped() {
                 self.fs.stop_after(None);
                 self.log = opened.unwrap();
+                // What was refused comes back by itself.
+                self.now_ms += 20_000;
+                self.log.housekeep(self.now_ms);
                 return end;
             }
+            // As above: not in the moment after a failed sync.
             let again = *self.dice.pick(&[End::Killed, End::PowerLost]);
+            let again = if refused { End::PowerLost } else { again };
             self.say(format_args!("interrupted by {again:?}"));
             end = match (end, self.end_life(again)) {
                 (_, End::PowerLost) | (End::PowerLost, _) => End::PowerLost,

@@ -1,0 +1,248 @@
+//! Single faults, one after the other, where a history would only meet them by luck.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use highwater_log::*;
+
+use crate::dice::Dice;
+use crate::entry;
+use crate::fs::ModelFs;
+use crate::node::Loss;
+use crate::partition::read_all;
+use crate::world::{open, topic_config};
+
+const NOW: i64 = 1_800_000_000_000;
+
+struct Bench {
+    fs: ModelFs,
+    log: Log,
+}
+
+impl Bench {
+    fn new(settings: &[(&str, &str)]) -> Self {
+        let fs = ModelFs::new(7);
+        let log = open(&fs).unwrap();
+        log.create_topic("t", 1, topic_config(settings)).unwrap();
+        Self { fs, log }
+    }
+
+    fn partition(&self) -> Arc<Partition> {
+        self.log.partition("t", 0).unwrap()
+    }
+
+    fn append(&self) -> Result<Appended, LogError> {
+        let batch = entry::build(&mut Dice::new(1), 1, None, &[5, 6]);
+        self.partition().append(batch, AppendOptions { now_ms: NOW })
+    }
+
+    fn put(&self) -> Appended {
+        let appended = self.append().unwrap();
+        self.partition().flush().unwrap();
+        appended
+    }
+
+    /// As after kill -9.
+    fn kill(self) -> Self {
+        self.fs.kill();
+        Self { log: open(&self.fs).unwrap(), fs: self.fs }
+    }
+
+    fn lose_power(self, loss: Loss) -> Self {
+        self.fs.lose_power(loss);
+        Self { log: open(&self.fs).unwrap(), fs: self.fs }
+    }
+}
+
+/// The answer, which must be there at once.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(future)
+}
+
+#[test]
+fn a_failed_sync_poisons_until_the_partition_reopens_itself() {
+    let bench = Bench::new(&[]);
+    let partition = bench.partition();
+    let safe = bench.put();
+    let lost = bench.append().unwrap();
+    bench.fs.fail_syncs(3);
+    assert!(matches!(partition.flush(), Err(LogError::Poisoned { .. })));
+    let waited = now(partition.durable(&lost)).unwrap_err();
+    assert!(matches!(waited, LogError::Poisoned { .. }) && waited.is_retriable());
+    assert_eq!(waited.kafka_code().0, 56);
+    assert!(now(partition.durable(&safe)).is_ok());
+    assert!(matches!(bench.append(), Err(LogError::Poisoned { .. })));
+    let shown = partition.read(0, 1 << 20, true, Visible::HighWatermark).unwrap();
+    assert_eq!(entry::parse(shown).len(), 1, "what is safe can still be read");
+
+    // The probe fails twice; each time the next attempt is put off.
+    bench.log.housekeep(NOW);
+    bench.log.housekeep(NOW + 50);
+    assert_eq!(partition.watermarks_now().state, PartitionState::Poisoned);
+    bench.log.housekeep(NOW + 100);
+    assert_eq!(partition.watermarks_now().state, PartitionState::Poisoned);
+    bench.log.housekeep(NOW + 250);
+    assert_eq!(partition.watermarks_now().state, PartitionState::Poisoned, "not due yet");
+    bench.log.housekeep(NOW + 300);
+    let reopened = partition.watermarks_now();
+    assert_eq!(reopened.state, PartitionState::Online);
+    assert_eq!((reopened.leader_epoch, reopened.log_end, reopened.high_watermark), (1, 2, 2));
+    assert_eq!(partition.epoch_end(0), (0, 2));
+    assert_eq!(entry::segments(&bench.fs, Path::new("/data/t-0")).len(), 2, "a new segment");
+
+    // Its offsets are given again: the old append must not be taken for the new one.
+    let next = bench.put();
+    assert_eq!((next.base_offset, next.leader_epoch), (2, 1));
+    assert!(matches!(now(partition.durable(&lost)), Err(LogError::Poisoned { .. })));
+    assert!(now(partition.durable(&safe)).is_ok());
+    let bench = bench.lose_power(Loss::All);
+    assert_eq!(read_all(&bench.partition()).len(), 2);
+}
+
+#[test]
+fn a_kill_does_not_make_a_failed_sync_good() {
+    // After a failed fsync the page cache shows data that is not on disk and is not dirty either; a
+    // process started anew must not take it for safe.
+    let bench = Bench::new(&[]);
+    bench.put();
+    bench.append().unwrap();
+    bench.fs.fail_syncs(1);
+    assert!(bench.partition().flush().is_err());
+    let bench = bench.kill();
+    let shown = bench.partition().watermarks_now();
+    assert_eq!((shown.high_watermark, shown.leader_epoch), (2, 1));
+    bench.put();
+    let bench = bench.lose_power(Loss::All);
+    assert_eq!(bench.partition().watermarks_now().high_watermark, 4);
+}
+
+#[test]
+fn a_full_disk_leaves_the_partition_as_it_was() {
+    let bench = Bench::new(&[("segment.bytes", "2048")]);
+    bench.put();
+    let mut stored = 2;
+    for space in (0..40).map(|step| step * 2000) {
+        bench.fs.leave_space(Some(space));
+        while let Ok(appended) = bench.append() {
+            assert_eq!(appended.base_offset, stored);
+            stored += 2;
+        }
+        let error = bench.append().unwrap_err();
+        assert!(matches!(error, LogError::NoSpace { .. }) && error.is_retriable(), "{error}");
+        assert_eq!(bench.partition().watermarks_now().log_end, stored);
+        assert_eq!(bench.partition().watermarks_now().state, PartitionState::Online);
+        assert_eq!(read_all(&bench.partition()).len() as i64, stored / 2);
+        bench.fs.leave_space(None);
+        assert_eq!(bench.put().base_offset, stored, "writable again, with {space} bytes before");
+        stored += 2;
+    }
+    let bench = bench.lose_power(Loss::Some);
+    assert_eq!(read_all(&bench.partition()).len() as i64, stored / 2);
+}
+
+#[test]
+fn a_write_that_fails_half_way_is_taken_back() {
+    let bench = Bench::new(&[("index.interval.bytes", "0")]);
+    bench.put();
+    for _ in 0..5 {
+        bench.fs.fail_writes(1);
+        assert!(matches!(bench.append(), Err(LogError::Io { .. })));
+        bench.put();
+    }
+    let segments = entry::segments(&bench.fs, Path::new("/data/t-0"));
+    assert_eq!(segments[0].1.len(), 6);
+    let bench = bench.kill();
+    assert_eq!(read_all(&bench.partition()).len(), 6);
+}
+
+#[test]
+fn a_partition_that_the_disk_refused_at_start_comes_back_by_itself() {
+    for refusals in 1..4 {
+        let bench = Bench::new(&[]);
+        bench.put();
+        bench.append().unwrap();
+        let Bench { fs, log } = bench;
+        drop(log);
+        fs.kill();
+        fs.fail_syncs(refusals);
+        let log = open(&fs).unwrap();
+        let partition = log.partition("t", 0).unwrap();
+        if refusals > 1 {
+            assert_eq!(partition.watermarks_now().state, PartitionState::Offline);
+            assert!(partition.read(0, 1, true, Visible::HighWatermark).is_err());
+            log.housekeep(i64::MAX / 2);
+        }
+        if refusals > 2 {
+            assert_eq!(partition.watermarks_now().state, PartitionState::Offline);
+            log.housekeep(i64::MAX);
+        }
+        assert_eq!(partition.watermarks_now().state, PartitionState::Online);
+        assert_eq!(partition.watermarks_now().high_watermark, 4);
+        drop(log);
+        // What the refused syncs lost is on disk all the same.
+        fs.lose_power(Loss::All);
+        let log = open(&fs).unwrap();
+        assert_eq!(read_all(&log.partition("t", 0).unwrap()).len(), 2, "{refusals} refusals");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_synced_is_not_opened() {
+    let bench = Bench::new(&[]);
+    bench.put();
+    let Bench { fs, log } = bench;
+    drop(log);
+    fs.kill();
+    fs.fail_dir_syncs(1);
+    assert!(matches!(open(&fs), Err(LogError::Io { action: "sync", .. })));
+    assert_eq!(read_all(&open(&fs).unwrap().partition("t", 0).unwrap()).len(), 1);
+}
+
+#[test]
+fn a_topic_that_was_half_made_or_half_removed_is_gone_after_the_start() {
+    for stop in 0..60 {
+        let bench = Bench::new(&[]);
+        bench.put();
+        bench.fs.stop_after(Some(stop));
+        let made = bench.log.create_topic("new", 2, topic_config(&[]));
+        let removed = made.is_ok().then(|| bench.log.delete_topic("t"));
+        let bench = bench.lose_power(Loss::Some);
+        if made.is_ok() {
+            assert!(bench.log.topic("new").is_some(), "stopped after {stop}");
+        }
+        match removed {
+            Some(Ok(())) => assert!(bench.log.topic("t").is_none(), "stopped after {stop}"),
+            Some(Err(_)) => {}
+            None => assert_eq!(read_all(&bench.partition()).len(), 1, "stopped after {stop}"),
+        }
+        for topic in bench.log.topics() {
+            for index in 0..topic.partitions {
+                let partition = bench.log.partition(&topic.name, index).unwrap();
+                let state = partition.watermarks_now().state;
+                assert_eq!(state, PartitionState::Online, "stopped after {stop}");
+            }
+        }
+        let _ = bench.log.delete_topic("new");
+        bench.log.create_topic("new", 1, topic_config(&[])).unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_shown_before_it_is_synced() {
+    let bench = Bench::new(&[]);
+    let partition = bench.partition();
+    let mut watching = partition.watermarks();
+    watching.borrow_and_update();
+    let appended = bench.append().unwrap();
+    assert!(!watching.has_changed().unwrap(), "the log end alone wakes nobody");
+    assert_eq!(watching.borrow().log_end, 2);
+    assert_eq!(partition.read(0, 1 << 20, true, Visible::HighWatermark).unwrap(), Bytes::new());
+    partition.flush().unwrap();
+    assert!(watching.has_changed().unwrap());
+    assert!(now(partition.durable(&appended)).is_ok());
+    let syncs = bench.fs.syncs();
+    partition.flush().unwrap();
+    assert_eq!(bench.fs.syncs(), syncs, "nothing to sync, no sync");
+}
