@@ -66,6 +66,8 @@ fn start_logging() -> Result<(), Failure> {
 struct Server {
     log: Log,
     broker: Broker,
+    /// Where the server's own parts reach the log, whatever clients are told (rule L9).
+    private: Broker,
     worker: Worker,
     streams: Streams,
     http_address: SocketAddr,
@@ -83,15 +85,18 @@ impl Server {
         let log = open_log(settings).await?;
         let broker = Broker::start(broker_config(settings), log.clone())
             .await
-            .map_err(|error| broker_failure(&error))?;
-        let bootstrap = own_address(broker.local_addr()).to_string();
+            .map_err(|error| broker_failure("--kafka-listen", &error))?;
+        let private = Broker::start(BrokerConfig::local(), log.clone())
+            .await
+            .map_err(|error| broker_failure("the private listener", &error))?;
+        let bootstrap = private.local_addr().to_string();
         let worker = start_worker(settings, &bootstrap, http_address).await?;
         let streams = start_streams(settings, &bootstrap).await?;
         let parts = Router::new().merge(streams.router()).merge(worker.router());
         let router = http::router(parts, metrics, settings.allowed_hosts.clone());
         let (stop_http, stopping) = watch::channel(false);
         let http = tokio::spawn(serve(listener, router, stopping));
-        Ok(Self { log, broker, worker, streams, http_address, http, stop_http })
+        Ok(Self { log, broker, private, worker, streams, http_address, http, stop_http })
     }
 
     fn announce(&self, settings: &Settings) -> std::io::Result<()> {
@@ -114,6 +119,7 @@ impl Server {
         if tokio::time::timeout(HTTP_PATIENCE, self.http).await.is_err() {
             tracing::warn!("HTTP connections are cut: they took too long to end");
         }
+        self.private.shutdown().await;
         self.broker.shutdown().await;
         let log = self.log;
         blocking(move || log.close()).await?.map_err(|error| log_failure(&error))
@@ -168,20 +174,9 @@ fn broker_config(settings: &Settings) -> BrokerConfig {
     config
 }
 
-fn broker_failure(error: &BrokerError) -> Failure {
-    Failure::new(Exit::Failed, error.code(), format!("--kafka-listen: {error}"))
+fn broker_failure(listener: &str, error: &BrokerError) -> Failure {
+    Failure::new(Exit::Failed, error.code(), format!("{listener}: {error}"))
         .kept("nothing was started")
-}
-
-/// The address at which the server's own parts reach its listener.
-fn own_address(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => ([127, 0, 0, 1], v4.port()).into(),
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
-            (std::net::Ipv6Addr::LOCALHOST, v6.port()).into()
-        }
-        other => other,
-    }
 }
 
 async fn start_worker(

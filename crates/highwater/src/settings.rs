@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::cli::ServerFlags;
 use crate::failure::Failure;
+use crate::guard;
 
 /// The configuration file. Every key is optional; an unknown one is refused by name.
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +81,7 @@ fn settings(flags: &ServerFlags, file: File) -> Result<Settings, Failure> {
     check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), insecure)?;
     check_listener("--http-listen", http_listen, http_advertise.as_deref(), insecure)?;
     let mut allowed_hosts = file.http.allowed_hosts;
-    allowed_hosts.extend(http_advertise.as_deref().map(|name| host_of(name).to_owned()));
+    allowed_hosts.extend(http_advertise.as_deref().map(advertised_host).transpose()?);
     if !http_listen.ip().is_loopback() && !http_listen.ip().is_unspecified() {
         allowed_hosts.push(http_listen.ip().to_string());
     }
@@ -130,14 +131,16 @@ fn check_listener(
     Ok(())
 }
 
-fn host_of(name: &str) -> &str {
-    name.rsplit_once(':').map_or(name, |(host, _)| host)
+fn advertised_host(text: &str) -> Result<String, Failure> {
+    guard::host_name(text)
+        .ok_or_else(|| Failure::usage(format!("--http-advertise {text} is not HOST[:PORT]")))
 }
 
 fn host_and_port(text: &str) -> Result<(String, u16), Failure> {
-    text.rsplit_once(':')
-        .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)))
-        .filter(|(host, _)| !host.is_empty())
+    let port = text.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    guard::host_name(text)
+        .filter(|host| !host.is_empty())
+        .zip(port)
         .ok_or_else(|| Failure::usage(format!("--kafka-advertise {text} is not HOST:PORT")))
 }
 
@@ -181,6 +184,24 @@ mod tests {
         };
         let advertise = with(flags, "").unwrap().kafka_advertise;
         assert_eq!(advertise, Some(("db1.example".to_owned(), 9092)));
+    }
+
+    #[test]
+    fn an_advertised_host_is_a_name_or_an_address() {
+        for (text, host) in [("Db1.example:1", "db1.example"), ("[fe80::1]:1", "fe80::1")] {
+            let flags = ServerFlags {
+                kafka_advertise: Some(text.to_owned()),
+                http_advertise: Some(text.to_owned()),
+                ..ServerFlags::default()
+            };
+            let settings = with(flags, "").unwrap();
+            assert_eq!(settings.kafka_advertise, Some((host.to_owned(), 1)));
+            assert_eq!(settings.allowed_hosts, [host]);
+        }
+        for text in ["db1.example", ":1", "fe80::1", ""] {
+            assert!(host_and_port(text).is_err(), "{text}");
+        }
+        assert!(advertised_host("a b").is_err());
     }
 
     #[test]

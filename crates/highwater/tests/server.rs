@@ -33,8 +33,11 @@ struct Server {
 
 impl Server {
     fn start(data_dir: &Path) -> Self {
-        let mut child =
-            serve(data_dir, "127.0.0.1:0", "127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
+        Self::of(serve(data_dir, "127.0.0.1:0", "127.0.0.1:0"))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut fact = |label: &str| loop {
             let line = lines.next().expect("the server says where it is").unwrap();
@@ -120,6 +123,15 @@ fn listening_beyond_loopback_is_refused_by_default() {
     let refused = serve(folder.path(), "0.0.0.0:0", "127.0.0.1:0").output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("--insecure-listen"), "{}", stderr(&refused));
+}
+
+#[test]
+fn its_own_parts_do_not_need_the_address_that_clients_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = serve(folder.path(), "127.0.0.1:0", "127.0.0.1:0");
+    // Nobody listens there.
+    command.args(["--kafka-advertise", "127.0.0.1:1"]);
+    assert!(Server::of(command).terminate());
 }
 
 #[test]
