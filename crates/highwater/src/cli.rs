@@ -64,7 +64,7 @@ pub(crate) enum Command {
 /// Flags of `highwater server`; each wins over the configuration file.
 #[derive(Debug, Args, Default)]
 pub(crate) struct ServerFlags {
-    /// Configuration file (TOML); see the configuration reference in README.md.
+    /// Configuration file (TOML); docs/configuration.md names its keys.
     #[arg(long, env = "HIGHWATER_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Folder of the log. Made when missing. [default: highwater-data]
@@ -114,7 +114,7 @@ pub(crate) enum ConnectorCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OffsetsCommand {
-    /// Show the stored offset, in words.
+    /// Show the stored offset, field by field.
     Show { name: String },
     /// Change fields of the stored offset of a stopped connector.
     ///

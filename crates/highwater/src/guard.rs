@@ -27,17 +27,29 @@ impl Refusal {
         }
     }
 
-    pub(crate) const fn message(self) -> &'static str {
+    pub(crate) const fn code(self) -> &'static str {
         match self {
-            Self::Host => {
-                "This server answers only requests whose Host is loopback or configured. \
-                 Do: add the name to http.allowed_hosts"
-            }
+            Self::Host => "HOST_NOT_ALLOWED",
+            Self::Origin => "ORIGIN_NOT_ALLOWED",
+            Self::ContentType => "MEDIA_TYPE_UNSUPPORTED",
+        }
+    }
+
+    pub(crate) const fn what(self) -> &'static str {
+        match self {
+            Self::Host => "This server answers only requests whose Host is loopback or configured",
             Self::Origin => {
-                "A request from another site's page may not change anything or open a stream. \
-                 Do: call the API from a program or from a page of this server"
+                "A request from another site's page may not change anything or open a stream"
             }
             Self::ContentType => "The body must be application/json",
+        }
+    }
+
+    pub(crate) const fn remedy(self) -> &'static str {
+        match self {
+            Self::Host => "add the name to http.allowed_hosts",
+            Self::Origin => "call the API from a program or from a page of this server",
+            Self::ContentType => "send Content-Type: application/json",
         }
     }
 }
@@ -68,7 +80,8 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn host_name(authority: &str) -> Option<String> {
+/// The host of `HOST[:PORT]`, in lower case and without the brackets of an IPv6 address.
+pub(crate) fn host_name(authority: &str) -> Option<String> {
     let authority: Authority = authority.parse().ok()?;
     Some(authority.host().trim_matches(['[', ']']).to_ascii_lowercase())
 }
@@ -107,8 +120,8 @@ fn has_body(headers: &HeaderMap) -> bool {
 fn is_expected_type(path: &str, headers: &HeaderMap) -> bool {
     let given = text(headers, header::CONTENT_TYPE).unwrap_or_default();
     let media = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let yaml = path.starts_with("/services/v2/stream/") && path.ends_with("/yaml");
-    media == "application/json" || (yaml && media == "application/yaml")
+    let mergeable = path.starts_with("/services/v2/stream/");
+    media == "application/json" || (mergeable && media == "application/merge-patch+json")
 }
 
 #[cfg(test)]
@@ -154,6 +167,18 @@ mod tests {
         assert_eq!(decide(Method::PUT, &[host, null]), Err(Refusal::Origin));
         let own = ("origin", "http://127.0.0.1:8083");
         assert_eq!(decide(Method::PUT, &[host, own]), Ok(()));
+    }
+
+    #[test]
+    fn a_stream_takes_a_merge_patch() {
+        let patch = [
+            ("host", "localhost"),
+            ("content-length", "2"),
+            ("content-type", "application/merge-patch+json"),
+        ];
+        let stream = "/services/v2/stream/shop";
+        assert_eq!(check(&Method::PATCH, stream, &headers(&patch), &[]), Ok(()));
+        assert_eq!(decide(Method::PATCH, &patch), Err(Refusal::ContentType));
     }
 
     #[test]

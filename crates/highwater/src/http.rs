@@ -30,7 +30,15 @@ async fn guarded(
         Ok(()) => next.run(request).await,
         Err(refusal) => {
             let status = refusal.status();
-            let body = json!({ "error_code": status.as_u16(), "message": refusal.message() });
+            // Kafka Connect's two members, and the parts of rule U3.
+            let body = json!({
+                "error_code": status.as_u16(),
+                "message": refusal.what(),
+                "code": refusal.code(),
+                "what": refusal.what(),
+                "kept": "everything: nothing was changed",
+                "do": refusal.remedy(),
+            });
             (status, Json(body)).into_response()
         }
     }
