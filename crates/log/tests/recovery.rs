@@ -1,5 +1,5 @@
 //! What stands on disk, and what a start makes of it.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

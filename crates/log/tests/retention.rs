@@ -1,5 +1,5 @@
 //! What goes, and what stays.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

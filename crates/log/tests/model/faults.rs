@@ -1,5 +1,6 @@
 //! Single faults, one after the other, where a history would only meet them by luck.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +23,11 @@ struct Bench {
 
 impl Bench {
     fn new(settings: &[(&str, &str)]) -> Self {
-        let fs = ModelFs::new(7);
+        Self::seeded(7, settings)
+    }
+
+    fn seeded(seed: u64, settings: &[(&str, &str)]) -> Self {
+        let fs = ModelFs::new(seed);
         let log = open(&fs).unwrap();
         log.create_topic("t", 1, topic_config(settings)).unwrap();
         Self { fs, log }
@@ -116,6 +121,71 @@ fn a_kill_does_not_make_a_failed_sync_good() {
     bench.put();
     let bench = bench.lose_power(Loss::All);
     assert_eq!(bench.partition().watermarks_now().high_watermark, 4);
+}
+
+#[test]
+fn a_truncation_that_fails_keeps_no_more_than_was_synced() {
+    let bench = Bench::new(&[]);
+    bench.put();
+    bench.append().unwrap();
+    bench.append().unwrap();
+    bench.fs.fail_syncs(2);
+    let failed = bench.partition().truncate(4).unwrap_err();
+    assert!(matches!(failed, LogError::Poisoned { .. }));
+    bench.fs.fail_syncs(0);
+    bench.log.housekeep(i64::MAX / 2);
+    assert_eq!(bench.partition().watermarks_now().high_watermark, 2);
+    bench.put();
+    let bench = bench.lose_power(Loss::All);
+    assert_eq!(bench.partition().watermarks_now().high_watermark, 4);
+}
+
+/// A crash at every step of a start, and a power loss on top.
+fn interrupted_starts(prepare: impl Fn(&Bench), log_ends: RangeInclusive<i64>) {
+    for seed in 0..30 {
+        for stop in 0..40 {
+            let bench = Bench::seeded(seed, &[]);
+            prepare(&bench);
+            let Bench { fs, log } = bench;
+            drop(log);
+            fs.kill();
+            fs.stop_after(Some(stop));
+            drop(open(&fs));
+            fs.lose_power(Loss::Some);
+            let log = open(&fs).unwrap();
+            let partition = log.partition("t", 0).unwrap();
+            let now = partition.watermarks_now();
+            assert_eq!(now.state, PartitionState::Online, "{:?}", partition.flush());
+            assert!(log_ends.contains(&now.log_end), "{now:?}, seed {seed}, stopped after {stop}");
+        }
+    }
+}
+
+#[test]
+fn a_segment_of_a_failed_roll_does_not_come_back_behind_a_cut() {
+    let prepare = |bench: &Bench| {
+        bench.put();
+        bench.append().unwrap();
+        // The roll fails, and so does taking it back.
+        bench.fs.fail_dir_syncs(2);
+        assert!(bench.partition().roll().is_err());
+        assert_eq!(bench.partition().watermarks_now().state, PartitionState::Poisoned);
+    };
+    // Its data was synced, so it may stay where the power took the note of the cut along.
+    interrupted_starts(prepare, 2..=4);
+}
+
+#[test]
+fn a_log_start_from_the_page_cache_is_safe_before_segments_go() {
+    let prepare = |bench: &Bench| {
+        for _ in 0..3 {
+            bench.put();
+            bench.partition().roll().unwrap();
+        }
+        bench.fs.fail_dir_syncs(1);
+        assert!(bench.partition().delete_records(4).is_err());
+    };
+    interrupted_starts(prepare, 6..=6);
 }
 
 #[test]

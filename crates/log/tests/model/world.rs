@@ -73,7 +73,7 @@ impl World {
             now_ms: UNIX_EPOCH.elapsed().unwrap().as_millis() as i64,
             tags: 0,
             producer_ids: Vec::new(),
-            crashy: seed % 3 == 0,
+            crashy: seed.is_multiple_of(3),
             loud: std::env::var_os("HW_SEED").is_some(),
         };
         world.create_topic();
@@ -496,10 +496,11 @@ impl World {
 
     fn restart(&mut self, end: End) {
         self.say(format_args!("restart {end:?}, stopped {}", self.fs.is_stopped()));
-        if end == End::Closed && !self.fs.is_stopped() {
-            if let Err(error) = self.log.close() {
-                assert!(self.faults || self.fs.is_stopped(), "without reason: {error}");
-            }
+        if end == End::Closed
+            && !self.fs.is_stopped()
+            && let Err(error) = self.log.close()
+        {
+            assert!(self.faults || self.fs.is_stopped(), "without reason: {error}");
         }
         let closed = end == End::Closed;
         let end = match end {
