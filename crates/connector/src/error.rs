@@ -26,6 +26,9 @@ pub enum Retry {
     Never,
 }
 
+/// Stands for the connector's name in the remedies of a source, which does not know it.
+pub const CONNECTOR_NAME: &str = "<connector>";
+
 /// An error of a connector, in the five parts of rule U3.
 #[derive(Clone, Debug)]
 pub struct ConnectorError {
@@ -39,7 +42,8 @@ pub struct ConnectorError {
     pub what: String,
     /// What is safe.
     pub kept: String,
-    /// What to do: a command that works when pasted, where there is one.
+    /// What to do: a command that works when pasted, where there is one. [`CONNECTOR_NAME`] in it
+    /// is replaced by [`ConnectorError::of`].
     pub remedy: String,
 }
 
@@ -71,6 +75,13 @@ impl ConnectorError {
             kept: "the stored position and everything already in the log".to_owned(),
             remedy: "nothing yet: the task tries again by itself".to_owned(),
         }
+    }
+
+    /// The same error as it concerns the connector of this name.
+    #[must_use]
+    pub fn of(mut self, connector: &str) -> Self {
+        self.remedy = self.remedy.replace(CONNECTOR_NAME, connector);
+        self
     }
 
     /// The same error with another text of what is kept.

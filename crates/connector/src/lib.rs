@@ -38,7 +38,7 @@ mod table;
 mod tail;
 
 pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
-pub use error::{ConnectorError, ErrorKind, Retry};
+pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
 pub use offset::{Position, SourceOffset, SourcePartition};

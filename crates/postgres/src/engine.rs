@@ -23,6 +23,7 @@ use crate::name::TableName;
 use crate::offset::{Partial, PgPosition, Positions, Reached, StoredOffset};
 use crate::pgoutput::{self, Message, PgTime, Relation, Tuple};
 use crate::relation::{Known, RelationFacts, captured};
+use crate::settings::RECORD_LIMIT;
 use crate::shape::{JsonKind, Shape};
 use crate::tables::Tables;
 
@@ -476,12 +477,13 @@ pub(crate) fn too_large(
         code::TOO_LARGE,
         ErrorKind::Data,
         format!(
-            "a row of {table} with key {key} makes a record of {size} bytes; record.max.bytes of \
-             the connector is {limit}"
+            "a row of {table} with key {key} makes a record of {size} bytes; {RECORD_LIMIT} of the \
+             connector is {limit}, and max.message.bytes of the trail is at least as much if the \
+             worker made it"
         ),
         format!(
-            "raise max.message.bytes of the trail topic above {size}, then record.max.bytes of \
-             the connector"
+            "raise max.message.bytes of the trail topic above {size} where it is less, then \
+             {RECORD_LIMIT} of the connector"
         ),
     )
 }

@@ -1,8 +1,16 @@
 //! The codes of this connector, and the errors that several parts share.
 
-use highwater_connector::{ConnectorError, ErrorKind};
+use highwater_connector::{CONNECTOR_NAME, ConnectorError, ErrorKind};
 
 use crate::cursor::DecodeError;
+
+/// The commands that let a connector begin again; `between` is done while it is stopped.
+pub(crate) fn begin_again(between: &str) -> String {
+    format!(
+        "begin again with a new snapshot: highwater connector stop {CONNECTOR_NAME}; highwater \
+         offsets delete {CONNECTOR_NAME}; {between}highwater connector resume {CONNECTOR_NAME}"
+    )
+}
 
 /// Stable codes, one a condition.
 pub mod code {

@@ -2,6 +2,7 @@
 
 use highwater_connector::{OffsetChange, OffsetVerdict};
 
+use crate::error::begin_again;
 use crate::lsn::Lsn;
 use crate::offset::{State, StoredOffset};
 use crate::start_decision::{Server, Slot, same_history, usable};
@@ -38,7 +39,7 @@ fn checked(
     let slot = slot.ok_or_else(|| {
         (
             format!("slot {slot_name} does not stand, so no position can be gone on from"),
-            "highwater offsets delete NAME, then start the connector: it begins again".to_owned(),
+            begin_again(""),
         )
     })?;
     usable(slot_name, slot, server).map_err(|error| (error.what, error.remedy))?;
@@ -65,7 +66,7 @@ fn settled(
     if unfinished {
         return Err((
             "the snapshot is not finished, so there is no position to move".to_owned(),
-            "let it finish, or begin again: highwater offsets delete NAME".to_owned(),
+            format!("let it finish, or {}", begin_again("")),
         ));
     }
     if wanted.state != State::Streaming {
@@ -101,7 +102,7 @@ fn within(lsn: Lsn, slot_name: &str, slot: &Slot, server: &Server) -> Result<(),
                  sends nothing from below, although it keeps its log from {}",
                 slot.restart_lsn.unwrap_or_default()
             ),
-            format!("give an lsn from {confirmed}, or begin again: highwater offsets delete NAME"),
+            format!("give an lsn from {confirmed}, or {}", begin_again("")),
         )),
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::catalog::Catalog;
 use crate::engine::Output;
 use crate::envelope::Envelope;
-use crate::error::{code, unreadable};
+use crate::error::{begin_again, code, unreadable};
 use crate::lsn::Lsn;
 use crate::name::{TableName, literal, quoted};
 use crate::offset::{State, StoredOffset};
@@ -218,7 +218,7 @@ fn read(offset: &SourceOffset) -> Result<StoredOffset, ConnectorError> {
             code::OFFSET,
             ErrorKind::Position,
             format!("the stored offset cannot be read: {error}"),
-            "highwater offsets set NAME lsn=X/X, or highwater offsets delete NAME to begin again",
+            begin_again(""),
         )
     })
 }

@@ -5,7 +5,7 @@
 
 use highwater_connector::{ConnectorError, ErrorKind};
 
-use crate::error::code;
+use crate::error::{begin_again, code};
 use crate::name::{TableName, quoted};
 use crate::pgoutput::ReplicaIdentity;
 use crate::relation::captured;
@@ -219,7 +219,7 @@ fn plan(settings: &Settings, found: &Found<'_>, wanted: &[&Table]) -> Result<Pla
                 "publication {} is gone; the log before a new one cannot be read through it",
                 settings.publication
             ),
-            "highwater offsets delete NAME, then start the connector: it begins again",
+            begin_again(""),
         )),
         (Autocreate::Disabled, None) => Err(refusal(
             code::PUBLICATION,

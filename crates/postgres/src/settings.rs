@@ -108,6 +108,10 @@ const fn key(
     ConfigKey { name, key_type, default, importance, documentation }
 }
 
+/// Key of the largest record: the worker's, read here too, so that a larger row is not even
+/// buffered.
+pub(crate) const RECORD_LIMIT: &str = "producer.override.max.request.size";
+
 /// The keys that the connector takes.
 pub(crate) fn definition() -> ConfigDef {
     let mut keys = login_keys();
@@ -290,11 +294,11 @@ fn running_keys() -> Vec<ConfigKey> {
             "Text that stands for a TOASTed value which the statement did not touch and the server did not send; header hw.states names the columns.",
         ),
         key(
-            "record.max.bytes",
-            Int { min: 1_024, max: 268_435_456 },
-            Some("1000000"),
+            RECORD_LIMIT,
+            Int { min: 1_024, max: 1 << 30 },
+            Some("10485760"),
             Medium,
-            "Bound of one record's key and value together, bytes, 1024 to 268435456. A row above it stops the task. Keep it below max.message.bytes of the topic.",
+            "Largest record in bytes, with key and headers. The task stops at a larger one. The trail is made to take as much.",
         ),
     ]
 }
@@ -389,7 +393,7 @@ impl Settings {
             placeholder: text("unavailable.value.placeholder"),
             status_interval: millis("status.update.interval.ms"),
             slot_timeout: millis("slot.create.timeout.ms"),
-            record_limit: size(config, "record.max.bytes"),
+            record_limit: size(config, RECORD_LIMIT),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! What to do at a start (rule P3): stored offset × slot × server → an action or a refusal.
 
-use highwater_connector::{ConnectorError, ErrorKind};
+use highwater_connector::{CONNECTOR_NAME, ConnectorError, ErrorKind};
 
-use crate::error::code;
+use crate::error::{begin_again, code};
 use crate::lsn::Lsn;
 use crate::name::literal;
 use crate::offset::{State, StoredOffset};
@@ -176,8 +176,7 @@ fn missing(situation: &Situation<'_>, stored: &StoredOffset) -> ConnectorError {
              committed in between (the server's log ends at {})",
             stored.lsn, situation.server.wal_end
         ),
-        "highwater offsets delete NAME, then start the connector: it makes the slot and takes a \
-         new snapshot",
+        begin_again(""),
     )
 }
 
@@ -222,8 +221,9 @@ fn behind(name: &str, lsn: Lsn, confirmed: Lsn) -> ConnectorError {
              the server would leave out what was committed in between"
         ),
         format!(
-            "{}; or leave it out on purpose: highwater offsets set NAME lsn={confirmed} \
-             --allow-skip --reason '...'",
+            "{}; or leave it out on purpose: highwater connector stop {CONNECTOR_NAME}; highwater \
+             offsets set {CONNECTOR_NAME} lsn={confirmed} --allow-skip --reason 'left out'; \
+             highwater connector resume {CONNECTOR_NAME}",
             resnapshot(name)
         ),
     )
@@ -235,8 +235,7 @@ pub(crate) fn same_history(stored: &StoredOffset, server: &Server) -> Result<(),
         return Err(refusal(
             code::OTHER_SERVER,
             format!("the position belongs to server {id}, and this one is {}", server.system_id),
-            "set database.hostname to the server of the position, or begin again: highwater \
-             offsets delete NAME",
+            format!("set database.hostname to the server of the position, or {}", begin_again("")),
         ));
     }
     let Some(timeline) = stored.timeline else { return Ok(()) };
@@ -253,16 +252,12 @@ pub(crate) fn same_history(stored: &StoredOffset, server: &Server) -> Result<(),
              {why}: what was delivered is not its history",
             server.timeline
         ),
-        "begin again: highwater offsets delete NAME, then start the connector",
+        begin_again(""),
     ))
 }
 
 fn resnapshot(slot: &str) -> String {
-    format!(
-        "highwater offsets delete NAME, SELECT pg_drop_replication_slot({}), then start the \
-         connector: it takes a new snapshot",
-        literal(slot)
-    )
+    begin_again(&format!("in the database SELECT pg_drop_replication_slot({}); ", literal(slot)))
 }
 
 fn shown(lsn: Option<Lsn>) -> String {

@@ -163,7 +163,7 @@ impl Runner {
         }
         match ended {
             Ok(()) => self.trouble = None,
-            Err(error) => self.after_failure(pipeline, error).await,
+            Err(error) => self.after_failure(pipeline, error.of(&self.name)).await,
         }
     }
 

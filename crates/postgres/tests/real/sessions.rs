@@ -90,7 +90,7 @@ async fn keepalives_are_answered_while_nobody_polls() {
 #[tokio::test]
 async fn a_row_above_the_limit_stops_by_name_behind_everything_before_it() {
     let mut rig = Rig::new("create table t(id int primary key, v text)").await;
-    rig.set("record.max.bytes", "100000").set("snapshot.mode", "no_data");
+    rig.set("producer.override.max.request.size", "100000").set("snapshot.mode", "no_data");
     rig.started().await;
     rig.settle().await;
     for size in [99_990, 200_000, 1_000_000] {
@@ -100,17 +100,18 @@ async fn a_row_above_the_limit_stops_by_name_behind_everything_before_it() {
         assert_eq!((error.code, error.retry), (code::TOO_LARGE, Retry::Never));
         assert!(error.what.contains("public.t") && error.what.contains('7'), "{error}");
         assert!(
-            error.remedy.contains("max.message.bytes") && error.remedy.contains("record.max.bytes")
+            error.remedy.contains("max.message.bytes")
+                && error.remedy.contains("producer.override.max.request.size")
         );
         assert_eq!(rig.lines().last().unwrap(), r#"c +{"id":2,"v":"ok"}"#);
         // Past it, for the next round.
         rig.crash();
-        rig.set("record.max.bytes", "3000000");
+        rig.set("producer.override.max.request.size", "3000000");
         rig.started().await;
         rig.settle().await;
         assert_eq!(rig.events().last().unwrap().value["after"]["id"], 7);
         rig.crash();
-        rig.set("record.max.bytes", "100000");
+        rig.set("producer.override.max.request.size", "100000");
         rig.started().await;
     }
 }
@@ -122,7 +123,7 @@ async fn a_large_row_of_a_table_that_is_not_captured_does_not_matter() {
          create publication dbz_publication for table t, big, hw_mark",
     )
     .await;
-    rig.set("record.max.bytes", "100000").set("table.exclude.list", "public.big");
+    rig.set("producer.override.max.request.size", "100000").set("table.exclude.list", "public.big");
     let lines = rig
         .stream(
             "begin; insert into t values(1); insert into big values(1,repeat('x',1000000));
