@@ -99,11 +99,15 @@ impl ConfigState {
     /// Takes in one record of the topic; what cannot be read is left alone.
     pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
         let Some(key) = key.and_then(|key| std::str::from_utf8(key).ok()) else { return };
-        let value = value.and_then(|value| serde_json::from_slice::<Value>(value).ok());
-        if let Some(name) = key.strip_prefix(TARGET) {
-            put(&mut self.targets, name, value.as_ref().and_then(TargetState::from_value));
+        let read = if let Some(name) = key.strip_prefix(TARGET) {
+            put(&mut self.targets, name, value, TargetState::from_value)
         } else if let Some(name) = key.strip_prefix(CONNECTOR) {
-            put(&mut self.properties, name, value.as_ref().and_then(properties_of));
+            put(&mut self.properties, name, value, properties_of)
+        } else {
+            true
+        };
+        if !read {
+            tracing::error!(key, "a record of the configuration topic cannot be read; it is left alone");
         }
     }
 
@@ -115,11 +119,22 @@ impl ConfigState {
     }
 }
 
-fn put<T>(map: &mut BTreeMap<String, T>, name: &str, value: Option<T>) {
-    match value {
-        Some(value) => drop(map.insert(name.to_owned(), value)),
-        None => drop(map.remove(name)),
-    }
+/// Puts in what a record says; false when it cannot be read, which is not the same as a tombstone.
+fn put<T>(
+    map: &mut BTreeMap<String, T>,
+    name: &str,
+    value: Option<&[u8]>,
+    read: fn(&Value) -> Option<T>,
+) -> bool {
+    let Some(value) = value else {
+        map.remove(name);
+        return true;
+    };
+    let Some(value) = serde_json::from_slice(value).ok().as_ref().and_then(read) else {
+        return false;
+    };
+    map.insert(name.to_owned(), value);
+    true
 }
 
 fn properties_of(value: &Value) -> Option<Properties> {
@@ -255,6 +270,22 @@ mod tests {
         let mut state = ConfigState::default();
         state.apply(Some(b"target-state-a"), Some(br#"{"state":"PAUSED"}"#));
         assert_eq!(state.target("a"), TargetState::Paused);
+    }
+
+    #[test]
+    fn a_damaged_record_takes_nothing_away() {
+        let mut state = ConfigState::default();
+        state.apply_written(&put_connector("c", "a", &properties(), TargetState::Stopped));
+        let before = state.clone();
+        for (key, value) in [
+            (&b"connector-a"[..], &b"garbage"[..]),
+            (b"connector-a", b"{}"),
+            (b"target-state-a", b"garbage"),
+            (b"target-state-a", br#"{"state":"NO SUCH"}"#),
+        ] {
+            state.apply(Some(key), Some(value));
+            assert_eq!(state, before);
+        }
     }
 
     #[test]

@@ -64,7 +64,9 @@ impl Herder {
         let stored = self.offsets(name).await?;
         let wanted = stored
             .iter()
-            .filter(|stored| stored.offset.is_some() || stored.mark.is_some())
+            .filter(|stored| {
+                stored.offset.is_some() || stored.mark.is_some() || stored.damage.is_some()
+            })
             .map(|stored| Wanted { partition: stored.partition.clone(), offset: None })
             .collect();
         self.change(&pipeline, &stored, wanted, terms).await
@@ -133,9 +135,9 @@ impl Herder {
         match tokio::time::timeout(self.config.source_timeout, asked).await {
             Ok(Ok(OffsetVerdict::Accepted(offset))) => Ok(offset),
             Ok(Ok(OffsetVerdict::Refused { what, remedy })) => {
-                Err(Refusal::Connector(refused(what, remedy)))
+                Err(Refusal::Connector(refused(what, remedy).of(&pipeline.name)))
             }
-            Ok(Err(error)) => Err(Refusal::Source(error)),
+            Ok(Err(error)) => Err(Refusal::Source(error.of(&pipeline.name))),
             Err(_) => Err(Refusal::Source(silent(self.config.source_timeout))),
         }
     }

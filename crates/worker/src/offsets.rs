@@ -25,6 +25,8 @@ pub(crate) struct StoredOffset {
     pub(crate) offset: Option<SourceOffset>,
     pub(crate) mark: Option<GenerationMark>,
     pub(crate) tail: Tail,
+    /// What of the record cannot be read. It says nothing then, which is not the same as a reset.
+    pub(crate) damage: Option<String>,
 }
 
 /// The topic, and what it says up to where it was read.
@@ -83,15 +85,24 @@ fn apply(entries: &mut Entries, record: &ReadRecord) {
     let key = record.key.as_deref().and_then(|key| serde_json::from_slice(key).ok());
     let Some((connector, partition)) = key else { return };
     let partition: SourcePartition = partition;
-    let offset = record.value.as_deref().and_then(|value| serde_json::from_slice(value).ok());
     let header = |name| record.header(name).map(Bytes::as_ref);
+    let mut damage = None;
+    let offset: Option<SourceOffset> =
+        kept(record.value.as_deref().map(serde_json::from_slice), &mut damage);
+    let tail = kept(header(TAIL_HEADER).map(Tail::decode), &mut damage);
     let stored = StoredOffset {
-        offset: offset.filter(|offset: &SourceOffset| !offset.0.is_empty()),
+        offset: offset.filter(|offset| !offset.0.is_empty()),
         mark: header(GENERATION_HEADER).and_then(GenerationMark::decode),
-        tail: header(TAIL_HEADER).and_then(|tail| Tail::decode(tail).ok()).unwrap_or_default(),
+        tail: tail.unwrap_or_default(),
+        damage: damage.map(|why| format!("record {} of the topic: {why}", record.offset)),
         partition: partition.clone(),
     };
     entries.insert((connector, canonical(&partition)), stored);
+}
+
+/// What was read; an error is kept as the damage.
+fn kept<T, E: ToString>(read: Option<Result<T, E>>, damage: &mut Option<String>) -> Option<T> {
+    read?.map_err(|error| *damage = Some(error.to_string())).ok()
 }
 
 /// A partition as text that does not depend on the order of its keys.
@@ -220,6 +231,28 @@ mod tests {
         let empty = SourceOffset::default();
         apply(&mut entries, &read(edited_record("o", &key, Some(&empty), "")));
         assert_eq!(find(&entries).offset, None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_damage_and_no_reset() {
+        let key = key("a", &partition());
+        let mut entries = Entries::new();
+        let mut record = read(edited_record("o", &key, None, ""));
+        for value in ["garbage", "[]", "5", "\"x\"", ""] {
+            record.value = Some(value.into());
+            apply(&mut entries, &record);
+            assert!(find(&entries).damage.is_some(), "{value}");
+        }
+        record.value = Some("{\"lsn\":42}".into());
+        record.headers = vec![(TAIL_HEADER.to_owned(), "garbage".into())];
+        apply(&mut entries, &record);
+        assert!(find(&entries).damage.is_some());
+        record.headers.clear();
+        apply(&mut entries, &record);
+        assert_eq!(find(&entries).damage, None);
+        record.value = None;
+        apply(&mut entries, &record);
+        assert_eq!((find(&entries).offset, find(&entries).damage), (None, None));
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub(crate) async fn open(
         .await
         .map_err(|error| log_error(&error))?
         .unwrap_or_else(|| nothing_stored(pipeline));
+    let stored = undamaged(pipeline, stored)?;
     let trail = pipeline.topics.trail.as_str();
     let may_hold_more = tail::check(&cluster.reader, &pipeline.name, trail, &stored.tail).await?;
     topics::ensure_connector(&cluster.admin, pipeline).await?;
@@ -65,7 +66,24 @@ fn nothing_stored(pipeline: &Pipeline) -> StoredOffset {
         offset: None,
         mark: None,
         tail: highwater_connector::Tail::default(),
+        damage: None,
     }
+}
+
+/// A record that cannot be read hides a position: taking it for none would begin anew.
+fn undamaged(pipeline: &Pipeline, stored: StoredOffset) -> Result<StoredOffset, ConnectorError> {
+    let Some(damage) = stored.damage else { return Ok(stored) };
+    let name = &pipeline.name;
+    Err(ConnectorError::stop(
+        "OFFSET_UNREADABLE",
+        ErrorKind::Position,
+        format!("the stored offset of connector {name} cannot be read: {damage}"),
+        format!(
+            "PUT /connectors/{name}/stop, PATCH /connectors/{name}/offsets with the position to go \
+             on from, then PUT /connectors/{name}/resume"
+        ),
+    )
+    .keeping("everything already in the log; nothing was read from the source"))
 }
 
 fn decide(pipeline: &Pipeline, stored: StoredOffset, may_hold_more: bool) -> Origin {
