@@ -62,10 +62,15 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
+    /// Reads the list.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`] also when the list is missing where partitions stand: they would be taken for
+    /// leftovers. Or of the disk.
     pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, LogError> {
         let path = dir.join(FILE);
         let topics = match durable_file::read(fs.as_ref(), &path)? {
-            None => BTreeMap::new(),
+            None => none_of(fs.as_ref(), dir, &path)?,
             Some(bytes) => parse(&path, &bytes)?,
         };
         Ok(Self { fs, path, topics })
@@ -105,6 +110,24 @@ impl Catalog {
         self.topics = content.topics;
         durable_file::sync_parent(self.fs.as_ref(), &self.path)
     }
+}
+
+/// No topics, in a data directory that holds no partition either.
+fn none_of(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    path: &Path,
+) -> Result<BTreeMap<String, Stored>, LogError> {
+    let entries = fs.list(dir).map_err(LogError::io("list", dir))?;
+    match entries.into_iter().find(|entry| entry.is_dir && is_partition(&entry.name)) {
+        None => Ok(BTreeMap::new()),
+        Some(found) => Err(damaged(path, &format!("it is missing, while {} stands", found.name))),
+    }
+}
+
+/// `TOPIC-NUMBER`.
+fn is_partition(name: &str) -> bool {
+    name.rsplit_once('-').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Stored>, LogError> {

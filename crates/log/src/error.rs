@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error)]
 pub enum LogError {
     /// The operating system refused.
-    #[error("could not {action} {}: {source}; the log tries again when asked again", path.display())]
+    #[error("could not {action} {}: {source}; check the disk and the permissions", path.display())]
     Io {
         /// What was tried, such as `sync`.
         action: &'static str,
@@ -255,6 +255,14 @@ impl LogError {
                 | Self::FencedLeaderEpoch { .. }
                 | Self::UnknownLeaderEpoch { .. }
         )
+    }
+
+    /// What went wrong below, without what to do about it.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            Self::Io { action, path, source } => format!("{action} {}: {source}", path.display()),
+            other => other.to_string(),
+        }
     }
 
     /// Gives a system error its place; a full disk becomes [`LogError::NoSpace`].

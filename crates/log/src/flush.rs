@@ -147,7 +147,7 @@ impl Partition {
     /// the data away and would report success the next time, so the sync is never tried again; the
     /// partition is reopened instead.
     pub(crate) fn poison(&self, error: &LogError) -> LogError {
-        let poisoned = self.poisoned(&error.to_string());
+        let poisoned = self.poisoned(&error.cause());
         tracing::error!(partition = self.place.name(), %error, "a partition is poisoned and will be reopened");
         let marks = self.stop(PartitionState::Poisoned, poisoned.clone());
         if let Err(error) = self.place.note_cut(marks.synced, marks.leader_epoch) {

@@ -6,6 +6,37 @@
 //! Nothing is visible under `flush=durable` before it was fsynced (rule L1); writers share the fsync.
 //!
 //! The code is synchronous; only the wait for a watermark is a future.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use highwater_log::{
+//!     AppendOptions, Isolation, Log, LogConfig, OffsetSpec, RealFileSystem, TopicConfig, Visible,
+//! };
+//! use highwater_protocol::records::{BatchBuilder, Compression};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let dir = tempfile::tempdir()?;
+//! let log = Log::open(Arc::new(RealFileSystem), dir.path(), LogConfig::default())?;
+//! log.create_topic("orders", 1, TopicConfig::default())?;
+//! let partition = log.partition("orders", 0).ok_or("no such partition")?;
+//!
+//! let mut batch = BatchBuilder::new(Compression::Lz4);
+//! batch.push(1_700_000_000_000, Some(b"7"), Some(b"paid"), &[]);
+//! let appended =
+//!     partition.append(batch.build()?, AppendOptions { now_ms: 1_700_000_000_005 })?;
+//! partition.durable(&appended).await?;
+//!
+//! let bytes = partition.read(0, 1 << 20, true, Visible::HighWatermark)?;
+//! assert!(!bytes.is_empty());
+//! let newest = partition.list_offset(OffsetSpec::MaxTimestamp, Isolation::ReadCommitted)?;
+//! assert_eq!(newest.map(|found| found.offset), Some(0));
+//! log.close()?;
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(example())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod append;
 mod catalog;

@@ -323,6 +323,7 @@ impl Inner {
     }
 
     fn make_topic(&self, catalog: &mut Catalog, info: TopicInfo) -> Result<Topic, LogError> {
+        self.check_no_folders(&info)?;
         let mut stored = Stored {
             id: info.id,
             partitions: info.partitions,
@@ -346,6 +347,19 @@ impl Inner {
             partition.open(Ended::Cleanly { log_end: 0 }, now_ms());
         }
         Ok(topic)
+    }
+
+    /// A folder that stands already is of a topic that the list forgot: an attempt to make it again would
+    /// end by clearing it away.
+    fn check_no_folders(&self, info: &TopicInfo) -> Result<(), LogError> {
+        for index in 0..info.partitions {
+            let dir = self.place(&info.name, info.id, index).dir;
+            if self.directory.fs.exists(&dir).map_err(LogError::io("open", &dir))? {
+                let reason = "it stands, and the list of topics does not name it".to_owned();
+                return Err(LogError::Damaged { path: dir, position: 0, reason });
+            }
+        }
+        Ok(())
     }
 
     fn make_folders(&self, topic: &Topic) -> Result<(), LogError> {

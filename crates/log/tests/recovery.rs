@@ -280,3 +280,38 @@ fn reads_are_whole_batches_within_bounds() {
         ));
     }
 }
+
+#[test]
+fn a_missing_list_of_topics_is_refused_where_partitions_stand() {
+    let bench = Bench::new();
+    bench.topic(&[]).put(numbered(7, 0, 0, 3));
+    let Bench { log, dir } = bench;
+    drop(log);
+    let list = dir.path().join("topics.json");
+    let saved = fs::read(&list).unwrap();
+    fs::remove_file(&list).unwrap();
+    let refused = open(dir.path()).unwrap_err();
+    assert!(matches!(&refused, LogError::Damaged { path, .. } if *path == list), "{refused}");
+    assert!(refused.to_string().contains("t-0"), "{refused}");
+    fs::write(&list, saved).unwrap();
+    let log = open(dir.path()).unwrap();
+    assert_eq!(log.partition("t", 0).unwrap().watermarks_now().log_end, 3);
+}
+
+#[test]
+fn a_topic_is_not_made_over_a_folder_that_the_list_forgot() {
+    let bench = Bench::new();
+    bench.topic(&[]).put(numbered(7, 0, 0, 3));
+    let Bench { log, dir } = bench;
+    drop(log);
+    let older = r#"{"format":1,"topics":{}}"#;
+    fs::write(dir.path().join("topics.json"), older).unwrap();
+    let log = open(dir.path()).unwrap();
+    let before = fs::read(dir.path().join("t-0/00000000000000000000.log")).unwrap();
+    for _ in 0..2 {
+        let refused = log.create_topic("t", 1, settings(&[])).unwrap_err();
+        assert!(matches!(refused, LogError::Damaged { .. }), "{refused}");
+    }
+    let after = fs::read(dir.path().join("t-0/00000000000000000000.log")).unwrap();
+    assert_eq!(before, after);
+}
