@@ -156,13 +156,17 @@ impl Registry {
     /// Takes a place for a connection.
     ///
     /// # Errors
-    /// When there are too many.
+    /// When there are too many, or the server stops: a client that comes back at once would keep
+    /// it from ending.
     pub(crate) fn admit(
         self: &Arc<Self>,
         stream: &Arc<Stream>,
         begin: &Begin,
         quality_of_service: QualityOfService,
     ) -> Result<Admission, Refusal> {
+        if *stream.standing.borrow() == Standing::Stopping {
+            return Err(stopping());
+        }
         let mut sessions = stream.sessions.lock();
         let mut admitted = sessions.len() < self.limits.sessions_per_stream;
         self.open.send_if_modified(|open| {
@@ -186,6 +190,15 @@ impl Registry {
             .increment(1.0);
         Ok(Admission { registry: self.clone(), stream: stream.clone(), status })
     }
+}
+
+fn stopping() -> Refusal {
+    Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "server_stopping",
+        "the server is stopping",
+        "reconnect in a few seconds with the pos of the last record that you processed",
+    )
 }
 
 fn too_many(stream: &str, limits: &Limits) -> Refusal {
