@@ -272,30 +272,61 @@ fn a_directory_that_cannot_be_synced_is_not_opened() {
 
 #[test]
 fn a_topic_that_was_half_made_or_half_removed_is_gone_after_the_start() {
-    for stop in 0..60 {
-        let bench = Bench::new(&[]);
-        bench.put();
-        bench.fs.stop_after(Some(stop));
-        let made = bench.log.create_topic("new", 2, topic_config(&[]));
-        let removed = made.is_ok().then(|| bench.log.delete_topic("t"));
-        let bench = bench.lose_power(Loss::Some);
-        if made.is_ok() {
-            assert!(bench.log.topic("new").is_some(), "stopped after {stop}");
+    for seed in 0..20 {
+        for stop in 0..160 {
+            half_made_and_half_removed(seed, stop);
         }
-        match removed {
-            Some(Ok(())) => assert!(bench.log.topic("t").is_none(), "stopped after {stop}"),
-            Some(Err(_)) => {}
-            None => assert_eq!(read_all(&bench.partition()).len(), 1, "stopped after {stop}"),
+    }
+}
+
+fn half_made_and_half_removed(seed: u64, stop: u32) {
+    let bench = Bench::seeded(seed, &[]);
+    bench.put();
+    bench.fs.stop_after(Some(stop));
+    let made = bench.log.create_topic("new", 2, topic_config(&[]));
+    let removed = made.is_ok().then(|| bench.log.delete_topic("t"));
+    let bench = bench.lose_power(Loss::Some);
+    let is_there = |name: &str| bench.log.topic(name).is_some();
+    assert!(made.is_err() || is_there("new"), "seed {seed}, stopped after {stop}");
+    match removed {
+        Some(Ok(())) => assert!(!is_there("t"), "seed {seed}, stopped after {stop}"),
+        Some(Err(_)) => {}
+        None => assert!(is_there("t"), "seed {seed}, stopped after {stop}"),
+    }
+    for topic in bench.log.topics() {
+        for index in 0..topic.partitions {
+            let partition = bench.log.partition(&topic.name, index).unwrap();
+            let state = partition.watermarks_now().state;
+            assert_eq!(state, PartitionState::Online, "seed {seed}, stopped after {stop}");
+            let due = usize::from(topic.name == "t");
+            assert_eq!(read_all(&partition).len(), due, "seed {seed}, stopped after {stop}");
         }
-        for topic in bench.log.topics() {
-            for index in 0..topic.partitions {
-                let partition = bench.log.partition(&topic.name, index).unwrap();
+    }
+    let _ = bench.log.delete_topic("new");
+    bench.log.create_topic("new", 1, topic_config(&[])).unwrap();
+}
+
+#[test]
+fn a_removal_from_the_page_cache_is_safe_before_folders_go() {
+    for seed in 0..20 {
+        for stop in 0..40 {
+            let bench = Bench::seeded(seed, &[]);
+            bench.put();
+            bench.fs.fail_dir_syncs(1);
+            assert!(bench.log.delete_topic("t").is_err());
+            let Bench { fs, log } = bench;
+            drop(log);
+            fs.kill();
+            fs.stop_after(Some(stop));
+            drop(open(&fs));
+            fs.lose_power(Loss::Some);
+            let log = open(&fs).unwrap();
+            if let Some(partition) = log.partition("t", 0) {
                 let state = partition.watermarks_now().state;
-                assert_eq!(state, PartitionState::Online, "stopped after {stop}");
+                assert_eq!(state, PartitionState::Online, "seed {seed}, stopped after {stop}");
+                assert_eq!(read_all(&partition).len(), 1, "seed {seed}, stopped after {stop}");
             }
         }
-        let _ = bench.log.delete_topic("new");
-        bench.log.create_topic("new", 1, topic_config(&[])).unwrap();
     }
 }
 
