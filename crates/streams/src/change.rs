@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use highwater_connector::{ColumnStates, HW_HEADER, Hw, STATES_HEADER, TableKey};
+use highwater_connector::{ColumnStates, HW_HEADER, Hw, STATES_HEADER, TableKey, qualified_name};
 use highwater_kafka::ReadRecord;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -100,7 +100,7 @@ impl<'a> Change<'a> {
         let table = table.as_deref().filter(|table| !table.is_empty())?;
         let qualifier = [schema, db].into_iter().flatten().find(|part| !part.is_empty());
         Some(match qualifier {
-            Some(qualifier) => Cow::Owned(format!("{qualifier}.{table}")),
+            Some(qualifier) => Cow::Owned(qualified_name(qualifier, table)),
             None => Cow::Borrowed(table),
         })
     }

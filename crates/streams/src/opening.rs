@@ -119,7 +119,11 @@ impl<'a> Opening<'a> {
             (Decision::Resume(next), _) => Ok(Start { marks, last, ..Start::new("pos", next) }),
             (Decision::Gone, OnGone::Next) => Ok(Start { marks, ..self.behind_gap(&place).await? }),
             (Decision::Gone, OnGone::Earliest) => self.behind_gap(&place).await,
-            (decision, _) => Err(position_refused(stream, &place, decision, self.edges())),
+            (decision, _) => {
+                // The watched edges know the log start only from the last fetch.
+                let edges = self.asked_edges().await?;
+                Err(position_refused(stream, &place, decision, edges))
+            }
         }
     }
 

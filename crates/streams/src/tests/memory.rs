@@ -30,6 +30,7 @@ struct Topic {
     /// First offset of each epoch.
     epochs: BTreeMap<i32, i64>,
     edges: watch::Sender<Watermarks>,
+    log_start: i64,
 }
 
 impl Topic {
@@ -41,6 +42,7 @@ impl Topic {
             end: 0,
             epochs: BTreeMap::from([(0, 0)]),
             edges: watch::Sender::new(Watermarks::default()),
+            log_start: 0,
         }
     }
 
@@ -48,13 +50,9 @@ impl Topic {
         *self.epochs.keys().last().unwrap()
     }
 
-    fn publish(&self, log_start: i64) {
-        let (high_watermark, last_stable) = (self.end, self.end);
+    fn publish(&self) {
+        let (log_start, high_watermark, last_stable) = (self.log_start, self.end, self.end);
         self.edges.send_replace(Watermarks { log_start, high_watermark, last_stable });
-    }
-
-    fn log_start(&self) -> i64 {
-        self.edges.borrow().log_start
     }
 }
 
@@ -74,16 +72,17 @@ impl MemoryLog {
         record.leader_epoch = topic.epoch();
         topic.records.insert(topic.end, record);
         topic.end += 1;
-        topic.publish(topic.log_start());
+        topic.publish();
         topic.end - 1
     }
 
-    /// Retention: everything below `log_start` goes.
+    /// Retention: everything below `log_start` goes. Nobody is told: a client that waits at the end
+    /// learns of it from its next fetch.
     pub(crate) fn purge(&self, topic: &str, log_start: i64) {
         let mut topics = self.topics.lock();
         let topic = topics.get_mut(topic).unwrap();
         topic.records.retain(|offset, _| *offset >= log_start);
-        topic.publish(log_start);
+        topic.log_start = log_start;
     }
 
     /// Compaction: one record goes.
@@ -99,7 +98,7 @@ impl MemoryLog {
         topic.end = end;
         let epoch = topic.epoch() + 1;
         topic.epochs.insert(epoch, end);
-        topic.publish(topic.log_start());
+        topic.publish();
     }
 
     /// A copy of the log that lags: the end is lower, the epoch the same.
@@ -108,7 +107,7 @@ impl MemoryLog {
         let topic = topics.get_mut(topic).unwrap();
         let late = topic.records.split_off(&end).into_values().collect();
         topic.end = end;
-        topic.publish(topic.log_start());
+        topic.publish();
         late
     }
 
@@ -172,7 +171,7 @@ impl Log for MemoryLog {
 
     async fn fetch(&self, topic: &str, offset: i64, max_bytes: u32) -> Result<Fetched, KafkaError> {
         self.with(topic, |topic| {
-            if !(topic.log_start()..=topic.end).contains(&offset) {
+            if !(topic.log_start..=topic.end).contains(&offset) {
                 return Err(KafkaError::Refused {
                     what: format!("fetch at offset {offset}"),
                     code: OFFSET_OUT_OF_RANGE,
@@ -208,7 +207,7 @@ impl Log for MemoryLog {
     ) -> Result<Option<ListedOffset>, KafkaError> {
         self.with(topic, |topic| {
             let offset = match spec {
-                OffsetSpec::Earliest => topic.log_start(),
+                OffsetSpec::Earliest => topic.log_start,
                 _ => topic.end,
             };
             Some(ListedOffset { offset, timestamp: -1, leader_epoch: Some(topic.epoch()) })

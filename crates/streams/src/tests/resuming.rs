@@ -20,6 +20,8 @@ async fn a_purged_position_is_gone_with_the_bounds_that_help() {
     log.purge(TRAIL, 2);
     let (status, answer) = server.refused(&format!("orders?begin={}", pos(&first))).await;
     assert_eq!((status, &answer["code"]), (410, &json!("position_gone")));
+    let what = answer["what"].as_str().unwrap();
+    assert!(what.ends_with("the oldest is 2"), "{what}");
     let positions = &answer["positions"];
     assert_eq!(positions["generation"], "0000000000000007");
     assert_eq!(positions["oldest"]["offset"], "2");

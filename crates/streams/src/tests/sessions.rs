@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::client::{Server, config, log};
 use super::trails::{TRAIL, describe, envelope, hw, insert, orders, record, row};
-use highwater_connector::Hw;
+use highwater_connector::{Hw, TableDescription};
 
 /// A trail of rows with the ids 1 to `count`.
 pub(crate) fn rows(count: u64) -> std::sync::Arc<super::memory::MemoryLog> {
@@ -114,6 +114,9 @@ async fn a_position_is_the_same_on_every_server_and_goes_on_after_a_restart() {
     let (records, closed) = client.rest().await;
     assert_eq!((closed.code, closed.reason.as_str()), (1001, "server_stopping"));
     assert_eq!(records.last().unwrap()["code"], "server_stopping");
+    // Who comes back at once does not keep the server from ending.
+    let (status, body) = server.refused("orders").await;
+    assert_eq!((status, body["code"].as_str()), (503, Some("server_stopping")));
     drop(server);
     let server = Server::start(&log, config()).await;
     let mut client = server.connect(&format!("orders?begin={}", pos(&first))).await;
@@ -303,18 +306,20 @@ async fn messages_are_bounded_by_the_buffer_and_one_record() {
     log.append(TRAIL, large(9_999, 300_000));
     let server = Server::with_stream(&log, json!({"bufferSize": 131_072})).await;
     let mut client = server.connect("orders").await;
-    let mut sizes = Vec::new();
-    let mut data = 0;
-    while data < ROWS {
-        let message = client.socket.next().await.unwrap().unwrap();
-        if let Ok(text) = message.to_text().map(str::to_owned)
-            && message.is_text()
-        {
-            let records: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let (mut sizes, mut data) = (Vec::new(), 0);
+    let reading = async {
+        while data < ROWS {
+            let message = client.socket.next().await.unwrap().unwrap();
+            if !message.is_text() {
+                continue;
+            }
+            let text = message.to_text().unwrap();
+            let records: Vec<Value> = serde_json::from_str(text).unwrap();
             data += records.iter().filter(|record| record.get("pos").is_some()).count();
             sizes.push(text.len());
         }
-    }
+    };
+    tokio::time::timeout(Duration::from_secs(20), reading).await.unwrap();
     let last = sizes.pop().unwrap();
     assert!(sizes.iter().all(|size| *size < 131_072 + 1_000), "{sizes:?}");
     assert!(last < 131_072 + 301_000, "{last}");
@@ -336,4 +341,16 @@ async fn a_client_that_does_not_live_is_left() {
     client.ids(1).await;
     let quiet = tokio::time::timeout(Duration::from_millis(2_500), client.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
+}
+
+#[tokio::test]
+async fn a_name_with_a_dot_or_a_quote_is_quoted_as_in_its_description() {
+    let log = rows(0);
+    let orders = orders(1);
+    describe(&log, &TableDescription { table: r#"public."Order.""Items""#.to_owned(), ..orders });
+    let value = insert(1).replace(r#""table":"orders""#, r#""table":"Order.\"Items""#);
+    log.append(TRAIL, record(&hw(1, 0), &value));
+    let server = Server::with_stream(&log, json!({})).await;
+    let data = server.connect("orders").await.data().await;
+    assert_eq!(data["qual_table"], r#"public."Order.""Items""#);
 }
