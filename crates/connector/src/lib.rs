@@ -47,5 +47,5 @@ pub use source::{
     OffsetChange, OffsetStore, OffsetVerdict, SourceConnector, SourceTask, Start, Topics,
 };
 pub use states::{ColumnStates, STATES_HEADER};
-pub use table::{Column, TableDescription, TableKey, schema_topic};
+pub use table::{Column, TableDescription, TableKey, qualified_name, schema_topic};
 pub use tail::{TAIL_HEADER, Tail, TailEntry};

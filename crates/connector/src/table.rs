@@ -1,10 +1,27 @@
 //! Table descriptions (rule R4), kept in a schema topic beside the trail.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// Name of the topic that describes the tables of a trail.
 pub fn schema_topic(trail: &str) -> String {
     format!("{trail}.schema")
+}
+
+/// The qualified name of a table, as descriptions and streams bear it: `public.orders`, or
+/// `"My.Schema"."Order.Items"` where a part is empty or holds a dot or a quote, so that two tables
+/// never share a name.
+pub fn qualified_name(qualifier: &str, table: &str) -> String {
+    format!("{}.{}", part(qualifier), part(table))
+}
+
+fn part(name: &str) -> Cow<'_, str> {
+    if name.is_empty() || name.contains(['.', '"']) {
+        Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 /// Key of a record of the schema topic, as JSON.
@@ -59,5 +76,19 @@ impl TableDescription {
     /// Names of the key columns, in order.
     pub fn key_columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter(|column| column.key).map(|column| column.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_stay_apart() {
+        assert_eq!(qualified_name("public", "orders"), "public.orders");
+        assert_eq!(qualified_name("a.b", "c"), "\"a.b\".c");
+        assert_eq!(qualified_name("a", "b.c"), "a.\"b.c\"");
+        assert_eq!(qualified_name("a", "q\""), "a.\"q\"\"\"");
+        assert_eq!(qualified_name("", "t"), "\"\".t");
     }
 }

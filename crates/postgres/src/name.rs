@@ -1,7 +1,9 @@
 //! Names of tables: as stored, as matched, and as written in SQL.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::str::FromStr;
+
+use highwater_connector::qualified_name;
 
 /// A table's schema and name, verbatim.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,17 +35,7 @@ impl TableName {
 /// `"My.Schema"."Order.Items"` where a part holds a dot or a quote, so that it can be taken apart.
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        part(f, &self.schema)?;
-        f.write_char('.')?;
-        part(f, &self.table)
-    }
-}
-
-fn part(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-    if name.is_empty() || name.contains(['.', '"']) {
-        f.write_str(&quoted(name))
-    } else {
-        f.write_str(name)
+        f.write_str(&qualified_name(&self.schema, &self.table))
     }
 }
 
