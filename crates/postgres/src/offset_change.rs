@@ -36,6 +36,7 @@ fn checked(
         .map_err(|error| (error.to_string(), "give lsn=X/X, such as lsn=0/1A2B3C8".to_owned()))?;
     // What is stored and cannot be read is no reason against a better one.
     let current = change.current.as_ref().and_then(|offset| StoredOffset::read(offset).ok());
+    known_fields(&wanted, current.as_ref())?;
     let slot = slot.ok_or_else(|| {
         (
             format!("slot {slot_name} does not stand, so no position can be gone on from"),
@@ -54,6 +55,18 @@ fn checked(
         database: Some(server.database.clone()),
         ..wanted
     }))
+}
+
+/// A field that nobody reads is a slip of the pen: the edit would be answered as done, and move nothing.
+fn known_fields(wanted: &StoredOffset, current: Option<&StoredOffset>) -> Result<(), Refusal> {
+    let stored = |field: &str| current.is_some_and(|current| current.rest.contains_key(field));
+    match wanted.rest.keys().find(|field| !stored(field)) {
+        None => Ok(()),
+        Some(field) => Err((
+            format!("{field} is no field of an offset of PostgreSQL"),
+            "give lsn=X/X, such as lsn=0/1A2B3C8".to_owned(),
+        )),
+    }
 }
 
 /// Only `lsn` can be moved: everything else must be as it is stored, or is taken from there.
@@ -177,10 +190,10 @@ mod tests {
 
     #[test]
     fn a_position_the_slot_can_go_to_is_accepted_and_completed() {
-        let offset = edit(r#"{"lsn":"0/580","y":2}"#, false).unwrap();
+        let offset = edit(r#"{"lsn":"0/580","x":2}"#, false).unwrap();
         assert_eq!(offset.text("lsn"), Some("0/580"));
         assert_eq!((offset.text("system_id"), offset.number("timeline")), (Some("7"), Some(1)));
-        assert_eq!((offset.text("commit_lsn"), offset.number("y")), (None, Some(2)));
+        assert_eq!((offset.text("commit_lsn"), offset.number("x")), (None, Some(2)));
         assert!(offset.text("snapshot").unwrap().contains("0/900"));
     }
 
@@ -218,6 +231,11 @@ mod tests {
         ] {
             assert!(edit(wanted, true).is_err(), "{wanted}");
         }
+    }
+
+    #[test]
+    fn a_field_that_nobody_reads_is_refused() {
+        assert!(edit(r#"{"lsn":"0/600","lns":"0/580"}"#, true).unwrap_err().starts_with("lns"));
     }
 
     #[test]
