@@ -107,7 +107,10 @@ impl ConfigState {
             true
         };
         if !read {
-            tracing::error!(key, "a record of the configuration topic cannot be read; it is left alone");
+            tracing::error!(
+                key,
+                "a record of the configuration topic cannot be read; it is left alone"
+            );
         }
     }
 
