@@ -46,6 +46,10 @@ const LASTING: [ErrorCode; 6] = [
     ErrorCode::POLICY_VIOLATION,
 ];
 
+/// A partition without a leader may be one that is damaged, which no attempt mends.
+const OFFLINE: &str = "the task tries again by itself; if it lasts, the partition is offline, and \
+                       the log lines of the server that holds it name the file and what to do";
+
 /// A failure of the log as a connector's error: tried again, since logs come back, unless the log
 /// refuses for a lasting reason.
 pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
@@ -55,7 +59,11 @@ pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
         _ => "LOG_REFUSED",
     };
     if !LASTING.into_iter().any(|lasting| error.is(lasting)) {
-        return ConnectorError::again(code, ErrorKind::Log, error.to_string());
+        let mut passing = ConnectorError::again(code, ErrorKind::Log, error.to_string());
+        if error.is(ErrorCode::LEADER_NOT_AVAILABLE) {
+            OFFLINE.clone_into(&mut passing.remedy);
+        }
+        return passing;
     }
     ConnectorError::stop(
         code,
@@ -63,4 +71,23 @@ pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
         error.to_string(),
         "change what the log refuses, then restart the connector",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_without_a_leader_is_not_only_waited_for() {
+        let refused = |code: ErrorCode| {
+            log_error(&KafkaError::Refused {
+                what: "find the leader of shop-0".to_owned(),
+                code: code.0,
+                name: "",
+                detail: String::new(),
+            })
+        };
+        assert!(refused(ErrorCode::LEADER_NOT_AVAILABLE).remedy.contains("offline"));
+        assert!(!refused(ErrorCode::NOT_LEADER_OR_FOLLOWER).remedy.contains("offline"));
+    }
 }
