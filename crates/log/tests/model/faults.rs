@@ -10,6 +10,7 @@ use highwater_log::*;
 use crate::dice::Dice;
 use crate::entry;
 use crate::fs::ModelFs;
+use crate::naive;
 use crate::node::Loss;
 use crate::partition::read_all;
 use crate::world::{open, topic_config};
@@ -215,16 +216,62 @@ fn a_full_disk_leaves_the_partition_as_it_was() {
 #[test]
 fn a_write_that_fails_half_way_is_taken_back() {
     let bench = Bench::new(&[("index.interval.bytes", "0")]);
+    let dir = Path::new("/data/t-0");
     bench.put();
-    for _ in 0..5 {
-        bench.fs.fail_writes(1);
-        assert!(matches!(bench.append(), Err(LogError::Io { .. })));
-        bench.put();
+    // The batch, its offset index entry, and (only where the time has grown) its time index entry.
+    for (number, failing) in [0, 1, 2, 0, 1, 2].into_iter().enumerate() {
+        let later = || {
+            let batch = entry::build(&mut Dice::new(1), 1, None, &[100 + number as i64]);
+            bench.partition().append(batch, AppendOptions { now_ms: NOW })
+        };
+        bench.fs.fail_write_after(Some(failing));
+        assert!(matches!(later(), Err(LogError::Io { .. })), "write {failing}");
+        later().unwrap();
+        let segments = entry::segments(&bench.fs, dir);
+        let due = naive::offset_index(0, &segments[0].1, 0);
+        assert_eq!(bench.fs.content(&dir.join("00000000000000000000.index")), Some(due));
+        let times = bench.fs.content(&dir.join("00000000000000000000.timeindex")).unwrap();
+        assert_eq!(times.len(), 12 * (number + 1));
     }
-    let segments = entry::segments(&bench.fs, Path::new("/data/t-0"));
-    assert_eq!(segments[0].1.len(), 6);
     let bench = bench.kill();
-    assert_eq!(read_all(&bench.partition()).len(), 6);
+    assert_eq!(read_all(&bench.partition()).len(), 7);
+}
+
+#[test]
+fn retention_does_not_take_back_a_log_start_that_could_not_be_completed() {
+    let bench = Bench::new(&[]);
+    for _ in 0..4 {
+        bench.put();
+        bench.partition().roll().unwrap();
+    }
+    bench.fs.fail_dir_syncs(1);
+    assert!(bench.partition().delete_records(6).is_err());
+    assert_eq!(bench.partition().watermarks_now().log_start, 6);
+    // One of the four segments is to go, which ends far below.
+    let most = (bench.partition().size() / 4 * 3).to_string();
+    let settings = [("retention.ms", "-1".to_owned()), ("retention.bytes", most)];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value));
+    bench.log.set_config("t", settings.into()).unwrap();
+    assert_eq!(bench.log.run_retention(NOW), 1);
+    assert_eq!(bench.partition().watermarks_now().log_start, 6);
+}
+
+#[test]
+fn a_lost_snapshot_is_written_again_before_its_producers_can_be_forgotten() {
+    let bench = Bench::new(&[]);
+    let numbered = |bench: &Bench| {
+        let batch = entry::build(&mut Dice::new(1), 1, Some((9, 0, 0)), &[5]);
+        bench.partition().append(batch, AppendOptions { now_ms: NOW }).unwrap()
+    };
+    numbered(&bench);
+    bench.partition().roll().unwrap();
+    bench.put();
+    // The roll was interrupted before the name of the snapshot was safe.
+    bench.fs.remove(Path::new("/data/t-0/00000000000000000001.snapshot")).unwrap();
+    let bench = bench.kill();
+    bench.partition().delete_records(1).unwrap();
+    let bench = bench.kill();
+    assert_eq!(numbered(&bench).base_offset, 0, "it is known again");
 }
 
 #[test]

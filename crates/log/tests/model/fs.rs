@@ -29,7 +29,8 @@ struct State {
     capacity: Option<usize>,
     failing_syncs: u32,
     failing_dir_syncs: u32,
-    failing_writes: u32,
+    /// Writes left until one fails half way.
+    failing_write: Option<u32>,
     /// Changes left until everything stops.
     stop_after: Option<u32>,
     stopped: bool,
@@ -50,7 +51,7 @@ impl ModelFs {
             capacity: None,
             failing_syncs: 0,
             failing_dir_syncs: 0,
-            failing_writes: 0,
+            failing_write: None,
             stop_after: None,
             stopped: false,
             syncs: 0,
@@ -93,8 +94,9 @@ impl ModelFs {
         self.state().failing_dir_syncs = count;
     }
 
-    pub fn fail_writes(&self, count: u32) {
-        self.state().failing_writes = count;
+    /// The write after so many others fails half way.
+    pub fn fail_write_after(&self, writes: Option<u32>) {
+        self.state().failing_write = writes;
     }
 
     /// Everything fails after so many changes, until a kill or a power loss.
@@ -128,7 +130,7 @@ impl State {
         self.capacity = None;
         self.failing_syncs = 0;
         self.failing_dir_syncs = 0;
-        self.failing_writes = 0;
+        self.failing_write = None;
         self.stop_after = None;
         self.stopped = false;
     }
@@ -351,8 +353,9 @@ impl File for ModelFile {
         if more > 0 {
             state.take_space(more)?;
         }
-        if state.failing_writes > 0 {
-            state.failing_writes -= 1;
+        let left = state.failing_write;
+        state.failing_write = left.and_then(|left| left.checked_sub(1));
+        if left == Some(0) {
             let part = state.dice.below(data.len() as u64) as usize;
             state.file(self.node).write(&data[..part], position);
             return Err(io::Error::other("the disk refused"));

@@ -9,6 +9,7 @@ mod dice;
 mod entry;
 mod faults;
 mod fs;
+mod life;
 mod naive;
 mod node;
 mod partition;
@@ -23,7 +24,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn history(seed: u64) {
-    let steps = 40 + seed % 80;
+    let steps = 50 + seed % 200;
     world::World::new(seed).run(steps);
 }
 

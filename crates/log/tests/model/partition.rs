@@ -33,8 +33,9 @@ pub struct PartitionModel {
     pub epoch: i32,
     pub poisoned: bool,
     pub clients: Vec<Client>,
-    /// A batch whose append the crash interrupted.
-    pub maybe_stored: Option<Stored>,
+    /// Batches whose append was interrupted by the crash, or failed half way: the last one in the log
+    /// may be one of them.
+    pub maybe_stored: Vec<Stored>,
     /// A log start that a crash interrupted.
     pub maybe_start: Option<i64>,
     /// A log start, and what lay below the new one, that a power loss may bring back.
@@ -56,7 +57,7 @@ impl PartitionModel {
             epoch: 0,
             poisoned: false,
             clients,
-            maybe_stored: None,
+            maybe_stored: Vec::new(),
             maybe_start: None,
             maybe_back: None,
             maybe_cut: None,
@@ -94,6 +95,9 @@ impl PartitionModel {
             assert_eq!(now.high_watermark, now.log_end);
         }
         self.shown = now.high_watermark;
+        if self.flush == Flush::Durable {
+            self.maybe_stored.retain(|maybe| maybe.base >= now.high_watermark);
+        }
         self.start_at(now.log_start);
         for client in &mut self.clients {
             client.acknowledge(self.shown);
@@ -108,6 +112,19 @@ impl PartitionModel {
         }
         self.log_start = log_start;
         self.stored.retain(|stored| stored.next() > log_start);
+    }
+
+    fn take_maybe_stored(&mut self, last: Option<&Stored>) {
+        let maybe = std::mem::take(&mut self.maybe_stored);
+        let Some(last) = last else { return };
+        let same = |maybe: &Stored| maybe.base == last.base && maybe.records == last.records;
+        if maybe.iter().any(same) && !self.stored.contains(last) {
+            let safe = if self.flush == Flush::Durable { self.shown } else { 0 };
+            assert!(last.base >= safe, "it took the place of a batch that was shown");
+            assert_eq!(last.epoch, self.epoch);
+            self.stored.retain(|stored| stored.base < last.base);
+            self.stored.push(last.clone());
+        }
     }
 
     /// The power loss took back a log start that never was safe.
@@ -133,6 +150,7 @@ impl PartitionModel {
     /// Everything at or behind `offset` is gone, and that was asked for.
     pub fn cut(&mut self, offset: i64) {
         self.stored.retain(|stored| stored.next() <= offset);
+        self.maybe_stored.clear();
         self.shown = self.shown.min(self.end());
         for client in &mut self.clients {
             client.begin_again();
@@ -143,6 +161,7 @@ impl PartitionModel {
     pub fn revived(&mut self, partition: &Partition) {
         let now = partition.watermarks_now();
         assert!(now.leader_epoch > self.epoch, "a cut without a new epoch");
+        self.maybe_stored.clear();
         if let Some(to) = self.maybe_cut.take() {
             self.cut(to);
         }
@@ -172,17 +191,7 @@ impl PartitionModel {
             self.shown = self.shown.min(to);
         }
         let found = read_all(partition);
-        if let Some(maybe) = self.maybe_stored.take()
-            && found.last().is_some_and(|last| last.records == maybe.records)
-        {
-            assert_eq!(
-                found.len(),
-                self.stored.len() + 1,
-                "the last append came without those before"
-            );
-            self.stored.push(Stored { epoch: found[found.len() - 1].epoch, ..maybe });
-            self.stored.last_mut().unwrap().size = found[found.len() - 1].size;
-        }
+        self.take_maybe_stored(found.last());
         let whole = matches!(end, End::Closed | End::Killed) && !poisoned && cut.is_none();
         if whole {
             assert_eq!(found.len(), self.stored.len(), "{:?} lost records to {end:?}", self.dir);

@@ -7,8 +7,8 @@ use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use highwater_log::{
-    AppendOptions, Appended, FileSystem, Flush, Isolation, Log, LogConfig, LogError, OffsetSpec,
-    Partition, PartitionState, TimestampType, TopicConfig,
+    AppendOptions, Appended, Flush, Isolation, Log, LogConfig, LogError, OffsetSpec, Partition,
+    PartitionState, TimestampType, TopicConfig,
 };
 
 use crate::client::{Client, Sent};
@@ -16,7 +16,6 @@ use crate::dice::Dice;
 use crate::entry::{self, Stored};
 use crate::fs::ModelFs;
 use crate::naive;
-use crate::node::Loss;
 use crate::partition::{End, PartitionModel};
 
 const DIR: &str = "/data";
@@ -26,22 +25,22 @@ type At = (String, i32);
 
 pub struct World {
     pub fs: ModelFs,
-    dice: Dice,
-    log: Log,
-    partitions: BTreeMap<At, PartitionModel>,
+    pub dice: Dice,
+    pub log: Log,
+    pub partitions: BTreeMap<At, PartitionModel>,
     /// A topic whose making or removal the crash interrupted.
-    maybe_topic: Option<String>,
+    pub maybe_topic: Option<String>,
     /// Topics whose removal failed half way: a power loss may bring them back.
-    maybe_back: Vec<String>,
+    pub maybe_back: Vec<String>,
     /// True while the disk may refuse things.
-    faults: bool,
-    now_ms: i64,
-    tags: u64,
-    producer_ids: Vec<i64>,
+    pub faults: bool,
+    pub now_ms: i64,
+    pub tags: u64,
+    pub producer_ids: Vec<i64>,
     /// In some histories things are interrupted all the time.
-    crashy: bool,
+    pub crashy: bool,
     /// Tell the history, for a person who reads it.
-    loud: bool,
+    pub loud: bool,
 }
 
 pub fn config() -> LogConfig {
@@ -123,7 +122,7 @@ impl World {
         }
     }
 
-    fn say(&self, what: std::fmt::Arguments<'_>) {
+    pub fn say(&self, what: std::fmt::Arguments<'_>) {
         if self.loud {
             println!("{what}");
         }
@@ -139,7 +138,7 @@ impl World {
         Some((at, partition))
     }
 
-    fn model(&mut self, at: &At) -> &mut PartitionModel {
+    pub fn model(&mut self, at: &At) -> &mut PartitionModel {
         self.partitions.get_mut(at).unwrap()
     }
 
@@ -149,7 +148,7 @@ impl World {
         assert!(excused, "without reason: {error}");
     }
 
-    fn observe(&mut self, at: &At, partition: &Partition) {
+    pub fn observe(&mut self, at: &At, partition: &Partition) {
         self.say(format_args!("{at:?} {:?}", partition.watermarks_now()));
         if !self.fs.is_stopped() {
             self.model(at).observe(partition);
@@ -255,12 +254,12 @@ impl World {
 
     fn not_stored(&mut self, at: &At, sent: &Sent, error: &LogError) {
         self.excuse(at, error);
-        if self.fs.is_stopped() {
+        if self.fs.is_stopped() || matches!(error, LogError::Io { .. }) {
             let model = self.model(at);
             let records = sent.records.clone();
             let stored =
                 Stored { base: model.end(), epoch: model.epoch, size: sent.bytes.len(), records };
-            model.maybe_stored = Some(stored);
+            model.maybe_stored.push(stored);
         }
     }
 
@@ -439,43 +438,6 @@ impl World {
         }
     }
 
-    fn begin_faults(&mut self) {
-        if std::mem::replace(&mut self.faults, true) {
-            return;
-        }
-        match self.dice.below(5) {
-            4 => self.fs.fail_writes(self.dice.between(1, 2) as u32),
-            0 => self.fs.leave_space(Some(self.dice.below(30_000) as usize)),
-            1 => self.fs.fail_dir_syncs(self.dice.between(1, 3) as u32),
-            _ => self.fs.fail_syncs(self.dice.between(1, 3) as u32),
-        }
-    }
-
-    /// The disk is well again; what was poisoned must come back by itself, and take records.
-    fn heal(&mut self) {
-        if self.fs.is_stopped() {
-            return;
-        }
-        self.faults = false;
-        self.fs.leave_space(None);
-        self.fs.fail_syncs(0);
-        self.fs.fail_dir_syncs(0);
-        self.fs.fail_writes(0);
-        self.now_ms += 20_000;
-        self.log.housekeep(self.now_ms);
-        for at in self.partitions.keys().cloned().collect::<Vec<_>>() {
-            let partition = self.log.partition(&at.0, at.1).unwrap();
-            if self.fs.is_stopped() {
-                return;
-            }
-            if self.partitions[&at].poisoned {
-                self.say(format_args!("revived {at:?} {:?}", partition.watermarks_now()));
-                self.model(&at).revived(&partition);
-            }
-            self.observe(&at, &partition);
-        }
-    }
-
     fn query(&mut self) {
         let Some((at, partition)) = self.any() else { return };
         if self.fs.is_stopped() || self.partitions[&at].poisoned {
@@ -492,98 +454,6 @@ impl World {
         }
         assert_eq!(ask(OffsetSpec::Latest).unwrap().offset, model.shown);
         assert_eq!(ask(OffsetSpec::Earliest).unwrap().offset, model.log_start);
-    }
-
-    fn restart(&mut self, end: End) {
-        self.say(format_args!("restart {end:?}, stopped {}", self.fs.is_stopped()));
-        if end == End::Closed
-            && !self.fs.is_stopped()
-            && let Err(error) = self.log.close()
-        {
-            assert!(self.faults || self.fs.is_stopped(), "without reason: {error}");
-        }
-        let closed = end == End::Closed;
-        let end = match end {
-            // A kill in the moment between a failed sync and the note of it is not provided for: nobody
-            // could tell. The power may go then.
-            _ if self.faults && self.fs.is_stopped() => End::PowerLost,
-            End::Closed if self.faults || self.fs.is_stopped() => End::HalfClosed,
-            end => end,
-        };
-        let end = self.end_life(end);
-        let end = self.begin_life(end);
-        self.faults = false;
-        if let Some(topic) = self.maybe_topic.take() {
-            if self.maybe_back.contains(&topic) && self.log.topic(&topic).is_some() {
-                // The new one or the old: nobody was told.
-                self.log.delete_topic(&topic).unwrap();
-            }
-            if self.log.topic(&topic).is_none() {
-                self.partitions.retain(|(name, _), _| *name != topic);
-            }
-        }
-        for topic in std::mem::take(&mut self.maybe_back) {
-            let forgotten = !self.partitions.keys().any(|(name, _)| *name == topic);
-            if forgotten && self.log.topic(&topic).is_some() {
-                self.log.delete_topic(&topic).unwrap();
-            }
-        }
-        let known: Vec<&String> = self.partitions.keys().map(|(name, _)| name).collect();
-        for topic in self.log.topics() {
-            assert!(known.contains(&&topic.name), "{} was deleted", topic.name);
-        }
-        for (at, model) in &mut self.partitions {
-            let partition =
-                self.log.partition(&at.0, at.1).unwrap_or_else(|| panic!("{at:?} is gone"));
-            model.reopened(&self.fs, &partition, end, closed);
-        }
-    }
-
-    fn end_life(&mut self, end: End) -> End {
-        if end == End::PowerLost {
-            let loss = *self.dice.pick(&[Loss::All, Loss::Some, Loss::Some, Loss::None]);
-            self.fs.lose_power(loss);
-        } else {
-            self.fs.kill();
-        }
-        end
-    }
-
-    /// Opens the log; sometimes that is interrupted too. The answer is the worst that happened.
-    fn begin_life(&mut self, mut end: End) -> End {
-        loop {
-            if self.dice.one_in(5) {
-                self.fs.stop_after(Some(self.dice.below(40) as u32));
-            }
-            for (at, model) in &self.partitions {
-                let names = self.fs.list(&model.dir).unwrap_or_default();
-                let names: Vec<String> = names.into_iter().map(|entry| entry.name).collect();
-                self.say(format_args!("{at:?} {}", names.join(" ")));
-            }
-            let refused = self.dice.one_in(8);
-            if refused {
-                self.fs.fail_syncs(self.dice.between(1, 3) as u32);
-            }
-            let opened = open(&self.fs);
-            self.fs.fail_syncs(0);
-            if !self.fs.is_stopped() {
-                self.fs.stop_after(None);
-                self.log = opened.unwrap();
-                // What was refused comes back by itself.
-                self.now_ms += 20_000;
-                self.log.housekeep(self.now_ms);
-                return end;
-            }
-            // As above: not in the moment after a failed sync.
-            let again = *self.dice.pick(&[End::Killed, End::PowerLost]);
-            let again = if refused { End::PowerLost } else { again };
-            self.say(format_args!("interrupted by {again:?}"));
-            end = match (end, self.end_life(again)) {
-                (_, End::PowerLost) | (End::PowerLost, _) => End::PowerLost,
-                (End::Killed, _) => End::Killed,
-                _ => End::HalfClosed,
-            };
-        }
     }
 }
 

@@ -1,0 +1,138 @@
+//! How lives end and begin, and what the disk does meanwhile.
+
+use highwater_log::FileSystem;
+
+use crate::node::Loss;
+use crate::partition::End;
+use crate::world::{World, open};
+
+impl World {
+    pub fn begin_faults(&mut self) {
+        if std::mem::replace(&mut self.faults, true) {
+            return;
+        }
+        match self.dice.below(5) {
+            4 => self.fs.fail_write_after(Some(self.dice.below(6) as u32)),
+            0 => self.fs.leave_space(Some(self.dice.below(30_000) as usize)),
+            1 => self.fs.fail_dir_syncs(self.dice.between(1, 3) as u32),
+            _ => self.fs.fail_syncs(self.dice.between(1, 3) as u32),
+        }
+    }
+
+    /// The disk is well again; what was poisoned must come back by itself, and take records.
+    pub fn heal(&mut self) {
+        if self.fs.is_stopped() {
+            return;
+        }
+        self.faults = false;
+        self.fs.leave_space(None);
+        self.fs.fail_syncs(0);
+        self.fs.fail_dir_syncs(0);
+        self.fs.fail_write_after(None);
+        self.now_ms += 20_000;
+        self.log.housekeep(self.now_ms);
+        for at in self.partitions.keys().cloned().collect::<Vec<_>>() {
+            let partition = self.log.partition(&at.0, at.1).unwrap();
+            if self.fs.is_stopped() {
+                return;
+            }
+            if self.partitions[&at].poisoned {
+                self.say(format_args!("revived {at:?} {:?}", partition.watermarks_now()));
+                self.model(&at).revived(&partition);
+            }
+            self.observe(&at, &partition);
+        }
+    }
+
+    pub fn restart(&mut self, end: End) {
+        self.say(format_args!("restart {end:?}, stopped {}", self.fs.is_stopped()));
+        if end == End::Closed
+            && !self.fs.is_stopped()
+            && let Err(error) = self.log.close()
+        {
+            assert!(self.faults || self.fs.is_stopped(), "without reason: {error}");
+        }
+        let closed = end == End::Closed;
+        let end = match end {
+            // A kill in the moment between a failed sync and the note of it is not provided for: nobody
+            // could tell. The power may go then.
+            _ if self.faults && self.fs.is_stopped() => End::PowerLost,
+            End::Closed if self.faults || self.fs.is_stopped() => End::HalfClosed,
+            end => end,
+        };
+        let end = self.end_life(end);
+        let end = self.begin_life(end);
+        self.faults = false;
+        if let Some(topic) = self.maybe_topic.take() {
+            if self.maybe_back.contains(&topic) && self.log.topic(&topic).is_some() {
+                // The new one or the old: nobody was told.
+                self.log.delete_topic(&topic).unwrap();
+            }
+            if self.log.topic(&topic).is_none() {
+                self.partitions.retain(|(name, _), _| *name != topic);
+            }
+        }
+        for topic in std::mem::take(&mut self.maybe_back) {
+            let forgotten = !self.partitions.keys().any(|(name, _)| *name == topic);
+            if forgotten && self.log.topic(&topic).is_some() {
+                self.log.delete_topic(&topic).unwrap();
+            }
+        }
+        let known: Vec<&String> = self.partitions.keys().map(|(name, _)| name).collect();
+        for topic in self.log.topics() {
+            assert!(known.contains(&&topic.name), "{} was deleted", topic.name);
+        }
+        for (at, model) in &mut self.partitions {
+            let partition =
+                self.log.partition(&at.0, at.1).unwrap_or_else(|| panic!("{at:?} is gone"));
+            model.reopened(&self.fs, &partition, end, closed);
+        }
+    }
+
+    fn end_life(&mut self, end: End) -> End {
+        if end == End::PowerLost {
+            let loss = *self.dice.pick(&[Loss::All, Loss::Some, Loss::Some, Loss::None]);
+            self.fs.lose_power(loss);
+        } else {
+            self.fs.kill();
+        }
+        end
+    }
+
+    /// Opens the log; sometimes that is interrupted too. The answer is the worst that happened.
+    fn begin_life(&mut self, mut end: End) -> End {
+        loop {
+            if self.dice.one_in(5) {
+                self.fs.stop_after(Some(self.dice.below(40) as u32));
+            }
+            for (at, model) in &self.partitions {
+                let names = self.fs.list(&model.dir).unwrap_or_default();
+                let names: Vec<String> = names.into_iter().map(|entry| entry.name).collect();
+                self.say(format_args!("{at:?} {}", names.join(" ")));
+            }
+            let refused = self.dice.one_in(8);
+            if refused {
+                self.fs.fail_syncs(self.dice.between(1, 3) as u32);
+            }
+            let opened = open(&self.fs);
+            self.fs.fail_syncs(0);
+            if !self.fs.is_stopped() {
+                self.fs.stop_after(None);
+                self.log = opened.unwrap();
+                // What was refused comes back by itself.
+                self.now_ms += 20_000;
+                self.log.housekeep(self.now_ms);
+                return end;
+            }
+            // As above: not in the moment after a failed sync.
+            let again = *self.dice.pick(&[End::Killed, End::PowerLost]);
+            let again = if refused { End::PowerLost } else { again };
+            self.say(format_args!("interrupted by {again:?}"));
+            end = match (end, self.end_life(again)) {
+                (_, End::PowerLost) | (End::PowerLost, _) => End::PowerLost,
+                (End::Killed, _) => End::Killed,
+                _ => End::HalfClosed,
+            };
+        }
+    }
+}
