@@ -16,7 +16,7 @@ from urllib.parse import quote
 from websocket import Closed, Refused, WebSocket
 
 FIRST_WAIT, LONGEST_WAIT = 0.05, 1.0
-WITHOUT_POSITION = {"STREAM_METADATA", "OBJECT_METADATA"}
+WITHOUT_POSITION = {"STREAM_METADATA", "OBJECT_METADATA", "ERROR"}
 
 
 def split_records(message):

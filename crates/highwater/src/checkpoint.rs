@@ -7,7 +7,14 @@ use std::path::{Path, PathBuf};
 /// The last stored position; `None` when there is no file yet.
 pub(crate) fn load(path: &Path) -> std::io::Result<Option<String>> {
     match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+        Ok(text) if text.trim().is_empty() => Err(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            format!(
+                "the checkpoint file {} holds no position; remove it to begin anew",
+                path.display()
+            ),
+        )),
+        Ok(text) => Ok(Some(text.trim().to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -36,5 +43,7 @@ mod tests {
         store(&path, "one").unwrap();
         store(&path, "two").unwrap();
         assert_eq!(load(&path).unwrap().as_deref(), Some("two"));
+        fs::write(&path, "\n").unwrap();
+        assert!(load(&path).is_err());
     }
 }

@@ -26,7 +26,7 @@ const AFTER_HELP: &str = "\
 Start with:
   highwater server                                  the log, the worker and the streams, on loopback
   highwater connector create --file shop.json       capture a database
-  highwater stream tail shop                        see its changes
+  highwater stream tail shop                        see its changes (README.md: how to make a stream)
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 refused (nothing changed), 4 authentication or permission,
 5 unreachable, 6 not found.";
@@ -135,6 +135,9 @@ pub(crate) enum OffsetsCommand {
         reason: String,
     },
     /// Remove the stored offset of a stopped connector, so that it starts from nothing.
+    ///
+    /// What it holds at the source stays; a PostgreSQL slot of its own must be dropped there first,
+    /// or adopted with slot.adopt.
     Delete {
         name: String,
         /// Why; kept with the offset.

@@ -2,14 +2,18 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::api::{Api, segment};
 use crate::cli::{Cli, ConnectorCommand, Output};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output;
+
+/// How long `create` waits for the source to be opened.
+const START_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(cli: &Cli, command: &ConnectorCommand) -> Result<(), Failure> {
     let api = Api::new(&cli.url)?;
@@ -19,7 +23,7 @@ pub(crate) async fn run(cli: &Cli, command: &ConnectorCommand) -> Result<(), Fai
         ConnectorCommand::Create { file } => create(&api, cli.output, file).await,
         ConnectorCommand::Delete { name } => {
             let path = format!("/connectors/{}", segment(name));
-            act(&api, cli.output, Method::DELETE, &path, name, "deleted; topics and offset stay")
+            act(&api, cli.output, Method::DELETE, &path, name, "deleted; what it had stays: topics, offset, and at the source its replication slot")
                 .await
         }
         ConnectorCommand::Pause { name } => {
@@ -71,8 +75,44 @@ async fn create(api: &Api, output: Output, file: &Path) -> Result<(), Failure> {
     })?;
     let created = api.call(Method::POST, "/connectors", Some(&body)).await?;
     let name = output::plain(&created["name"]);
-    let text = format!("connector {name}: created; see it with `highwater connector show {name}`");
+    let status = settled(api, &name).await?;
+    if let Some(failure) = failure(&name, &status) {
+        return Err(failure);
+    }
+    let state = output::plain(&status["connector"]["state"]);
+    let text = format!("connector {name}: created, {state}: {}", doing(&status));
     Ok(output::result(output, &created, &text)?)
+}
+
+/// Waits until a new connector runs, failed, or is meant not to run, within [`START_PATIENCE`].
+async fn settled(api: &Api, name: &str) -> Result<Value, Failure> {
+    let until = Instant::now() + START_PATIENCE;
+    loop {
+        let status = api.get(&format!("/connectors/{}/status", segment(name))).await?;
+        let state = |part: &Value| part["state"].as_str().unwrap_or_default().to_owned();
+        let (connector, task) = (state(&status["connector"]), state(&status["tasks"][0]));
+        let opening = matches!(connector.as_str(), "" | "UNASSIGNED" | "RUNNING")
+            && matches!(task.as_str(), "" | "UNASSIGNED");
+        if !opening || Instant::now() >= until {
+            return Ok(status);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// What stopped a connector that exists, in the parts that its source gave.
+fn failure(name: &str, status: &Value) -> Option<Failure> {
+    let error = [&status["tasks"][0], &status["connector"]]
+        .into_iter()
+        .filter(|part| part["state"] == "FAILED")
+        .find_map(|part| part["highwater"]["error"].as_object())?;
+    let part = |key: &str| error.get(key).map(output::plain).unwrap_or_default();
+    let what = format!("connector {name} is created, but its task failed: {}", part("what"));
+    Some(
+        Failure::new(Exit::Failed, &part("code"), what)
+            .kept(part("kept"))
+            .remedy(format!("{}; then highwater connector restart {name}", part("do"))),
+    )
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
@@ -153,9 +193,13 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
         ("task", output::plain(&task["state"])),
         ("doing", doing(&status)),
         ("since", since(&status)),
+        ("code", output::plain(&task["highwater"]["error"]["code"])),
+        ("kept", output::plain(&task["highwater"]["error"]["kept"])),
+        ("do", output::plain(&task["highwater"]["error"]["do"])),
         ("worker", output::plain(&status["connector"]["worker_id"])),
         ("offset", output::plain(&offsets["offsets"][0]["offset"])),
     ];
+    facts.retain(|(_, value)| value != "-");
     for (key, value) in info["config"].as_object().into_iter().flatten() {
         facts.push(("config", format!("{key} = {}", output::plain(value))));
     }

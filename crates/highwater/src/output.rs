@@ -11,6 +11,12 @@ pub(crate) fn line(text: &str) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}")
 }
 
+/// Tells the person at the terminal something that is no result.
+pub(crate) fn note(text: &str) {
+    // When nobody reads it, nothing is lost.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Prints a JSON document.
 pub(crate) fn json(document: &Value) -> std::io::Result<()> {
     line(&format!("{document:#}"))

@@ -61,6 +61,8 @@ pub(crate) async fn run(
         if matches!(tail.follow(&mut socket).await?, Ended::Enough) {
             return Ok(());
         }
+        tail.resumable()?;
+        output::note("connection lost; trying again from the last printed position");
         socket = tail.reconnect().await?;
     }
 }
@@ -100,6 +102,22 @@ impl Tail<'_> {
                 other => return other,
             }
         }
+    }
+
+    /// Where `now` was is known to nobody once the connection is gone: coming back at another `now`
+    /// would skip what came in between without a word.
+    fn resumable(&self) -> Result<(), Failure> {
+        if self.begin != "now" {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Exit::Unreachable,
+            "POSITION_UNKNOWN",
+            "the connection was lost before the first record came, so there is no position to \
+             resume from",
+        )
+        .kept("everything in the log")
+        .remedy("run it again; --begin earliest leaves nothing out"))
     }
 
     async fn follow(&mut self, socket: &mut Socket) -> Result<Ended, Failure> {

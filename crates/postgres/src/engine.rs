@@ -493,7 +493,7 @@ pub(crate) fn undeliverable(table: &TableName, origin: &Origin, why: &str) -> Co
         code::VALUE,
         ErrorKind::Data,
         format!("a row of {table} at {} cannot be delivered: {why}", origin.lsn),
-        "leave the table out with table.exclude.list, or mend the row at the source",
+        "leave the table out of the captured ones, or mend the row at the source",
     )
 }
 

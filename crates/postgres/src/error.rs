@@ -3,9 +3,13 @@
 use highwater_connector::{CONNECTOR_NAME, ConnectorError, ErrorKind};
 
 use crate::cursor::DecodeError;
+use crate::name::literal;
 
-/// The commands that let a connector begin again; `between` is done while it is stopped.
-pub(crate) fn begin_again(between: &str) -> String {
+/// The commands that let a connector begin again; a slot that stands is dropped meanwhile.
+pub(crate) fn begin_again(slot: Option<&str>) -> String {
+    let drop =
+        |slot| format!("in the database SELECT pg_drop_replication_slot({}); ", literal(slot));
+    let between = slot.map(drop).unwrap_or_default();
     format!(
         "begin again with a new snapshot: highwater connector stop {CONNECTOR_NAME}; highwater \
          offsets delete {CONNECTOR_NAME}; {between}highwater connector resume {CONNECTOR_NAME}"

@@ -40,7 +40,7 @@ fn checked(
     let slot = slot.ok_or_else(|| {
         (
             format!("slot {slot_name} does not stand, so no position can be gone on from"),
-            begin_again(""),
+            begin_again(None),
         )
     })?;
     usable(slot_name, slot, server).map_err(|error| (error.what, error.remedy))?;
@@ -79,7 +79,7 @@ fn settled(
     if unfinished {
         return Err((
             "the snapshot is not finished, so there is no position to move".to_owned(),
-            format!("let it finish, or {}", begin_again("")),
+            "let it finish".to_owned(),
         ));
     }
     if wanted.state != State::Streaming {
@@ -115,7 +115,7 @@ fn within(lsn: Lsn, slot_name: &str, slot: &Slot, server: &Server) -> Result<(),
                  sends nothing from below, although it keeps its log from {}",
                 slot.restart_lsn.unwrap_or_default()
             ),
-            format!("give an lsn from {confirmed}, or {}", begin_again("")),
+            format!("give an lsn from {confirmed}, or {}", begin_again(Some(slot_name))),
         )),
     }
 }

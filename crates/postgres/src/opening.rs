@@ -218,7 +218,7 @@ fn read(offset: &SourceOffset) -> Result<StoredOffset, ConnectorError> {
             code::OFFSET,
             ErrorKind::Position,
             format!("the stored offset cannot be read: {error}"),
-            begin_again(""),
+            begin_again(None),
         )
     })
 }

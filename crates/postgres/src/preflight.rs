@@ -219,7 +219,7 @@ fn plan(settings: &Settings, found: &Found<'_>, wanted: &[&Table]) -> Result<Pla
                 "publication {} is gone; the log before a new one cannot be read through it",
                 settings.publication
             ),
-            begin_again(""),
+            begin_again(Some(&settings.slot)),
         )),
         (Autocreate::Disabled, None) => Err(refusal(
             code::PUBLICATION,
@@ -365,7 +365,7 @@ fn check_identities(plan: &Plan, found: &Found<'_>) -> Result<(), ConnectorError
             list(broken.iter().map(|table| &table.name))
         ),
         format!(
-            "add a primary key; or {}; or leave it out with table.exclude.list",
+            "add a primary key; or {}; or leave it out of the captured tables",
             remedies.join("; ")
         ),
     ))

@@ -176,7 +176,7 @@ fn missing(situation: &Situation<'_>, stored: &StoredOffset) -> ConnectorError {
              committed in between (the server's log ends at {})",
             stored.lsn, situation.server.wal_end
         ),
-        begin_again(""),
+        begin_again(None),
     )
 }
 
@@ -235,7 +235,10 @@ pub(crate) fn same_history(stored: &StoredOffset, server: &Server) -> Result<(),
         return Err(refusal(
             code::OTHER_SERVER,
             format!("the position belongs to server {id}, and this one is {}", server.system_id),
-            format!("set database.hostname to the server of the position, or {}", begin_again("")),
+            format!(
+                "set database.hostname to the server of the position, or {}",
+                begin_again(None)
+            ),
         ));
     }
     let Some(timeline) = stored.timeline else { return Ok(()) };
@@ -252,12 +255,12 @@ pub(crate) fn same_history(stored: &StoredOffset, server: &Server) -> Result<(),
              {why}: what was delivered is not its history",
             server.timeline
         ),
-        begin_again(""),
+        begin_again(None),
     ))
 }
 
 fn resnapshot(slot: &str) -> String {
-    begin_again(&format!("in the database SELECT pg_drop_replication_slot({}); ", literal(slot)))
+    begin_again(Some(slot))
 }
 
 fn shown(lsn: Option<Lsn>) -> String {

@@ -45,6 +45,10 @@ impl Pipeline {
                 return Err(problems);
             }
         };
+        // The task is made to see whether the values fit each other, and dropped again.
+        connector.task(&config).map_err(|error| {
+            vec![Problem { key: "configuration:".to_owned(), message: error.what }]
+        })?;
         Ok(Self {
             name: name.to_owned(),
             topics: connector.topics(&config),
