@@ -56,11 +56,12 @@ pub(crate) fn recover(
         _ => place.noted_cut(epochs.current())?.map_or(ended, Ended::Cut),
     };
     let log_start = place.read_log_start()?;
-    let mut bases = clear(place, log_start)?;
     if let Ended::Cut(at) = ended {
-        place.cut(&bases, at)?;
-        bases.retain(|base| *base <= at.segment);
+        // Before anything else: what lies behind the mark does not count, not even as a segment that
+        // makes the one before it obsolete.
+        place.cut(&bases(&list(place)?), at)?;
     }
+    let bases = clear(place, log_start)?;
     let (segments, clean) = open_segments(place, &bases, interval, ended)?;
     let log_end = segments.last().map_or(0, |segment| segment.tip().next_offset);
     if log_end < log_start {
@@ -79,9 +80,7 @@ pub(crate) fn recover(
 /// Removes what was never finished and what lies below the log start; answers the bases left.
 fn clear(place: &Place, log_start: i64) -> Result<Vec<i64>, LogError> {
     let files = list(place)?;
-    let mut bases: Vec<i64> =
-        files.iter().filter(|(_, kind)| *kind == FileKind::Log).map(|(base, _)| *base).collect();
-    bases.sort_unstable();
+    let mut bases = bases(&files);
     // A segment goes when the next one begins at or below the log start, as retention removes it.
     let gone = bases.iter().skip(1).take_while(|base| **base <= log_start).count();
     if gone > 0 {
@@ -105,6 +104,14 @@ fn clear(place: &Place, log_start: i64) -> Result<Vec<i64>, LogError> {
         }
     }
     Ok(bases)
+}
+
+/// The first offsets of the segments, rising.
+fn bases(files: &[(i64, FileKind)]) -> Vec<i64> {
+    let logs = files.iter().filter(|(_, kind)| *kind == FileKind::Log);
+    let mut bases: Vec<i64> = logs.map(|(base, _)| *base).collect();
+    bases.sort_unstable();
+    bases
 }
 
 /// The files with an offset for a name; unfinished ones are removed.
