@@ -158,6 +158,34 @@ impl StoredOffset {
         offset
     }
 
+    /// Tables join the captured set: they are read before anything else, each with a point of its
+    /// own, and what was known of a table of the same name is void.
+    pub(crate) fn join(&mut self, tables: &[TableName]) {
+        self.state = State::Snapshot;
+        self.snapshot.retain(|known| !tables.contains(&known.table));
+        let waiting =
+            |table: &TableName| TableProgress { table: table.clone(), point: None, done: false };
+        self.snapshot.extend(tables.iter().map(waiting));
+    }
+
+    /// Puts the published partitions of a waiting table in its place, where it is published through
+    /// them.
+    pub(crate) fn expand(&mut self, partitions: impl Fn(&TableName) -> Vec<TableName>) {
+        let waiting: Vec<TableName> = self
+            .snapshot
+            .iter()
+            .filter(|known| !known.done)
+            .map(|known| known.table.clone())
+            .collect();
+        for table in waiting {
+            let parts = partitions(&table);
+            if !parts.is_empty() {
+                self.snapshot.retain(|known| known.table != table);
+                self.join(&parts);
+            }
+        }
+    }
+
     /// All fields but those that change with each record.
     fn fixed(&self, snapshot: &[TableProgress]) -> SourceOffset {
         let mut offset = SourceOffset(self.rest.clone());
@@ -287,9 +315,10 @@ impl Positions {
         PgPosition { base: Arc::clone(base), lsn, partial }
     }
 
-    /// The position at `lsn` with all tables and their points, whatever they are worth there.
-    pub(crate) fn whole(&self, lsn: Lsn) -> PgPosition {
-        PgPosition { base: Arc::clone(&self.with_points), lsn, partial: None }
+    /// The position of `offset` with all tables and their points, whatever they are worth there.
+    pub(crate) fn whole(&self, offset: &StoredOffset) -> PgPosition {
+        let base = Arc::clone(&self.with_points);
+        PgPosition { base, lsn: offset.lsn, partial: offset.partial }
     }
 }
 

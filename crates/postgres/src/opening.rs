@@ -72,7 +72,7 @@ pub(crate) async fn open(
     let stored = start.offset.as_ref().map(read).transpose()?;
     let Connections { session, catalog, server } = Connections::open(settings).await?;
     let slot = released(&catalog, &settings.slot).await?;
-    let action = decide(&Situation {
+    let mut action = decide(&Situation {
         slot_name: &settings.slot,
         stored: stored.as_ref(),
         slot: slot.as_ref(),
@@ -80,7 +80,7 @@ pub(crate) async fn open(
         adopt: settings.adopt,
     })?;
     busy(&settings.slot, slot.as_ref())?;
-    let publication = publish(settings, &catalog, &action).await?;
+    let publication = publish(settings, &catalog, &mut action, store).await?;
     let mut opening = Opening { settings, store, session, catalog, server };
     let tables = publication.1;
     let (offset, exported) = match action {
@@ -263,10 +263,15 @@ fn busy(name: &str, slot: Option<&Slot>) -> Result<(), ConnectorError> {
 }
 
 /// Checks, makes or widens the publication; gives the captured tables and all published ones.
+///
+/// A table that joins a running capture is read in a snapshot of its own: its rows from before are
+/// in no log that the slot still gives. That it waits is stored before it is published, so that a
+/// crash in between does not forget it.
 async fn publish(
     settings: &Settings,
     catalog: &Catalog,
-    action: &Action,
+    action: &mut Action,
+    store: &dyn OffsetStore,
 ) -> Result<(Vec<TableName>, Vec<Published>), ConnectorError> {
     let capacity = catalog.capacity().await?;
     let tables = catalog.tables().await?;
@@ -282,10 +287,19 @@ async fn publish(
         settings,
         &Found { capacity: &capacity, tables: &tables, publication, new_slots, first },
     )?;
+    if let (Plan::Add(joining), Action::Resume(offset)) = (&plan, &mut *action)
+        && settings.snapshot == SnapshotMode::Initial
+    {
+        offset.join(joining);
+        store.store(&offset.write()).await?;
+    }
     let publication = match (plan.statement(settings), found) {
         (None, Some(found)) => found,
         (statement, _) => carry_out(settings, catalog, statement, &plan).await?,
     };
+    if let Action::Resume(offset) = action {
+        offset.expand(|table| published_partitions(table, &publication, &tables));
+    }
     let names = captured_names(settings, &publication, &tables);
     Ok((names, publication.tables))
 }
@@ -307,6 +321,23 @@ async fn carry_out(
             format!("publication {} went away while the task started", settings.publication),
         )
     })
+}
+
+/// The published partitions of a table that is not published under its own name.
+fn published_partitions(
+    table: &TableName,
+    publication: &Publication,
+    tables: &[Table],
+) -> Vec<TableName> {
+    let Some(root) = tables.iter().find(|other| other.name == *table) else { return Vec::new() };
+    if publication.tables.iter().any(|published| published.name == *table) {
+        return Vec::new();
+    }
+    let below = |published: &&Published| {
+        let part = tables.iter().find(|other| other.oid == published.oid);
+        part.is_some_and(|part| part.ancestors.contains(&root.oid))
+    };
+    publication.tables.iter().filter(below).map(|published| published.name.clone()).collect()
 }
 
 fn captured_names(

@@ -228,7 +228,7 @@ fn capture_keys() -> Vec<ConfigKey> {
             Choice(&["filtered", "all_tables", "disabled"]),
             Some("filtered"),
             Medium,
-            "filtered: made for the captured tables, and missing ones are added to it at each start; nothing is ever taken out. all_tables: made for all tables where it is not there. disabled: it has to be there.",
+            "filtered: made for the captured tables, and missing ones are added to it at each start and, with snapshot.mode initial, read before their changes; nothing is ever taken out. all_tables: made for all tables where it is not there. disabled: it has to be there.",
         ),
         key(
             "publish.via.partition.root",

@@ -111,7 +111,7 @@ impl Snapshot {
             position_text: point.sortable(),
             time_us,
             index: 0,
-            position: Arc::new(Positions::new(&offset).whole(offset.lsn)),
+            position: Arc::new(Positions::new(&offset).whole(&offset)),
             offset,
             waiting,
             reading: None,
@@ -284,7 +284,7 @@ impl Snapshot {
         if self.offset.snapshot.iter().all(|table| table.done) {
             self.offset.state = State::Streaming;
         }
-        self.position = Arc::new(Positions::new(&self.offset).whole(self.offset.lsn));
+        self.position = Arc::new(Positions::new(&self.offset).whole(&self.offset));
     }
 
     /// The position behind everything that was read.

@@ -69,7 +69,8 @@ pub fn worker_keys() -> Vec<ConfigKey> {
             times(-1, i64::MAX),
             Some("-1"),
             Importance::Medium,
-            "Time in milliseconds during which a task that fails is started again; -1: for ever.",
+            "Time in milliseconds during which a task is started again after an error that may pass by \
+             itself; -1: for ever. An error that a person must act on stops it at once.",
         ),
         key(
             RETRY_DELAY_MAX,
