@@ -369,10 +369,9 @@ impl Inner {
         self.sync_dir()
     }
 
-    /// Removes what is left of a topic that is unfinished, then its entry.
+    /// Removes what is left of a topic that is unfinished, then its entry. That it is unfinished must be
+    /// safe on disk: by the change of the catalogue, or at start by the sync that took the clean mark away.
     fn discard(&self, catalog: &mut Catalog, name: &str, stored: &Stored) -> Result<(), LogError> {
-        // The entry may have come from the page cache, and must be safe before anything goes.
-        self.sync_dir()?;
         for index in 0..stored.partitions {
             remove_folder(self.directory.fs.as_ref(), &self.place(name, stored.id, index).dir)?;
         }
