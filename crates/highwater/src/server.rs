@@ -4,6 +4,7 @@
 //! so that nothing runs without what it stands on.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +92,7 @@ impl Server {
             .map_err(|error| broker_failure("the private listener", &error))?;
         let bootstrap = private.local_addr().to_string();
         let worker = start_worker(settings, &bootstrap, http_address).await?;
-        let streams = start_streams(settings, &bootstrap).await?;
+        let streams = start_streams(&bootstrap).await?;
         let parts = Router::new().merge(streams.router()).merge(worker.router());
         let router = http::router(parts, metrics, settings.allowed_hosts.clone());
         let (stop_http, stopping) = watch::channel(false);
@@ -157,6 +158,13 @@ async fn blocking<T: Send + 'static>(
 
 async fn open_log(settings: &Settings) -> Result<Log, Failure> {
     let dir = settings.data_dir.clone();
+    // Connector configurations, with their passwords, are in the log: a new folder is ours alone.
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    made.map_err(|error| {
+        Failure::new(Exit::Failed, "DATA_DIR", format!("{}: {error}", dir.display()))
+            .kept("nothing was started")
+            .remedy("make the folder, or choose another one with --data-dir")
+    })?;
     blocking(move || Log::open(Arc::new(RealFileSystem), &dir, LogConfig::default()))
         .await?
         .map_err(|error| log_failure(&error))
@@ -191,10 +199,8 @@ async fn start_worker(
         .map_err(|error| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
 }
 
-async fn start_streams(settings: &Settings, bootstrap: &str) -> Result<Streams, Failure> {
-    let mut config = StreamsConfig::new(bootstrap);
-    config.allowed_hosts.clone_from(&settings.allowed_hosts);
-    Streams::start(config)
+async fn start_streams(bootstrap: &str) -> Result<Streams, Failure> {
+    Streams::start(StreamsConfig::new(bootstrap))
         .await
         .map_err(|error| Failure::new(Exit::Failed, "STREAMS_START", error.to_string()))
 }

@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -82,14 +83,18 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn it_says_where_it_is_and_stops_when_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path());
+    let data_dir = folder.path().join("new").join("data");
+    let server = Server::start(&data_dir);
     assert!(TcpStream::connect(&server.kafka).is_ok());
     let list = server.run(&["connector", "list"]);
     assert!(list.status.success());
     assert!(String::from_utf8_lossy(&list.stdout).contains("no connectors"));
     assert!(server.terminate());
+    // Passwords of connectors are in it.
+    let mode = std::fs::metadata(&data_dir).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
     // A clean stop releases the folder.
-    assert!(Server::start(folder.path()).terminate());
+    assert!(Server::start(&data_dir).terminate());
 }
 
 #[test]

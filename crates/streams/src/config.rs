@@ -12,8 +12,6 @@ pub struct StreamsConfig {
     /// Base of the absolute links in answers, such as `http://cdc.example:8083`; `None` takes the
     /// request's `Host`.
     pub public_url: Option<String>,
-    /// Host names, beyond loopback ones, that requests may be addressed to (rule A3).
-    pub allowed_hosts: Vec<String>,
     /// Bounds and times.
     pub limits: Limits,
 }
@@ -25,7 +23,6 @@ impl StreamsConfig {
             bootstrap: bootstrap.to_owned(),
             state_topic: "highwater.streams".to_owned(),
             public_url: None,
-            allowed_hosts: Vec::new(),
             limits: Limits::default(),
         }
     }

@@ -39,7 +39,6 @@ mod fields;
 mod fingerprint;
 mod format;
 mod gap;
-mod guard;
 mod image;
 mod kafka_log;
 mod marks;

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use crate::begin::ConnectionRequest;
 use crate::feed::View;
 use crate::fields::Problem;
-use crate::guard;
 use crate::opening::Opening;
 use crate::refusal::Refusal;
 use crate::registry::Stream;
@@ -41,7 +40,6 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/highwater/v1/streams", get(status::list))
         .route("/highwater/v1/streams/{name}", get(status::show))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(axum::middleware::from_fn_with_state(service.clone(), guard::check))
         .with_state(service)
 }
 
@@ -67,6 +65,11 @@ async fn list(State(service): State<Arc<Service>>, headers: HeaderMap) -> Respon
     envelope(StatusCode::OK, links, document)
 }
 
+fn asks_for_websocket(headers: &HeaderMap) -> bool {
+    let upgrade = headers.get(header::UPGRADE).and_then(|upgrade| upgrade.to_str().ok());
+    upgrade.is_some_and(|upgrade| upgrade.to_ascii_lowercase().contains("websocket"))
+}
+
 async fn show_or_connect(
     State(service): State<Arc<Service>>,
     Path(name): Path<String>,
@@ -75,7 +78,7 @@ async fn show_or_connect(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     let stream = service.registry.get(&name)?;
-    if !guard::is_upgrade(&headers) {
+    if !asks_for_websocket(&headers) {
         return Ok(shown(&service, &headers, StatusCode::OK, &stream));
     }
     let upgrade = upgrade.map_err(|rejection| {

@@ -70,7 +70,8 @@ impl Streams {
         Ok(Self { service: Arc::new(service) })
     }
 
-    /// The routes: `/services/v2/stream…` and `/highwater/v1/streams…`.
+    /// The routes: `/services/v2/stream…` and `/highwater/v1/streams…`. Who may address them by a
+    /// browser (rule A3) is decided in front of them.
     pub fn router(&self) -> Router {
         rest::router(self.service.clone())
     }
