@@ -38,6 +38,7 @@ fn sources() -> Vec<Arc<dyn SourceConnector>> {
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
     start_logging()?;
     let settings = settings::load(flags)?;
+    allow_open_files();
     // Before anyone is told that the server is up, and may ask it to stop.
     let mut terminate = signal(SignalKind::terminate())?;
     let server = Server::start(&settings).await?;
@@ -61,6 +62,17 @@ fn start_logging() -> Result<(), Failure> {
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .try_init()
         .map_err(|error| Failure::new(Exit::Failed, "LOGGING", error.to_string()))
+}
+
+/// Takes as many open files as the system allows: a partition keeps three a segment open, and many
+/// systems give a process 1,024 unless it asks.
+fn allow_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, most) {
+        tracing::warn!(%error, "the limit of open files stays as it was");
+    }
 }
 
 /// A running server.
