@@ -50,6 +50,19 @@ pub struct ConfigKey {
     pub documentation: &'static str,
 }
 
+impl ConfigKey {
+    /// A key, in the order of the reference's columns.
+    pub const fn new(
+        name: &'static str,
+        key_type: KeyType,
+        default: Option<&'static str>,
+        importance: Importance,
+        documentation: &'static str,
+    ) -> Self {
+        Self { name, key_type, default, importance, documentation }
+    }
+}
+
 /// One thing wrong with a configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {

@@ -98,16 +98,6 @@ pub(crate) struct Settings {
     pub(crate) record_limit: usize,
 }
 
-const fn key(
-    name: &'static str,
-    key_type: KeyType,
-    default: Option<&'static str>,
-    importance: Importance,
-    documentation: &'static str,
-) -> ConfigKey {
-    ConfigKey { name, key_type, default, importance, documentation }
-}
-
 /// Key of the largest record: the worker's, read here too, so that a larger row is not even
 /// buffered.
 pub(crate) const RECORD_LIMIT: &str = "producer.override.max.request.size";
@@ -125,56 +115,56 @@ fn login_keys() -> Vec<ConfigKey> {
     use Importance::{High, Medium};
     use KeyType::{Choice, Int, Password, String};
     vec![
-        key(
+        ConfigKey::new(
             "database.hostname",
             String,
             None,
             High,
             "Host name or address of the server; a text that begins with / is the folder of its Unix socket.",
         ),
-        key(
+        ConfigKey::new(
             "database.port",
             Int { min: 1, max: 65_535 },
             Some("5432"),
             High,
             "Port of the server, 1 to 65535.",
         ),
-        key(
+        ConfigKey::new(
             "database.user",
             String,
             None,
             High,
             "User with the attribute REPLICATION and SELECT on the captured tables.",
         ),
-        key(
+        ConfigKey::new(
             "database.password",
             Password,
             Some(""),
             High,
             "Password of the user. Empty where the server asks for none.",
         ),
-        key(
+        ConfigKey::new(
             "database.dbname",
             String,
             None,
             High,
             "Database whose changes are captured; a slot sees one database.",
         ),
-        key(
+        ConfigKey::new(
             "database.sslmode",
             Choice(&["disable", "prefer"]),
             Some("prefer"),
             Medium,
             "disable and prefer connect without TLS, which this release does not speak yet; a server that insists on TLS refuses the connection. No mode that promises TLS is accepted.",
         ),
-        key(
+        ConfigKey::new(
             "database.connect.timeout.ms",
             Int { min: 100, max: 600_000 },
             Some("10000"),
             Medium,
             "Bound of making a connection, milliseconds, 100 to 600000.",
         ),
-        key(
+        ConfigKey::new(
             "topic.prefix",
             String,
             None,
@@ -188,70 +178,70 @@ fn capture_keys() -> Vec<ConfigKey> {
     use Importance::{High, Low, Medium};
     use KeyType::{Boolean, Choice, List, String};
     vec![
-        key(
+        ConfigKey::new(
             "table.include.list",
             List,
             Some(""),
             High,
             "Tables to capture: regular expressions separated by commas, each matched against the whole of schema.table whatever its case. Empty: all. Not together with table.exclude.list.",
         ),
-        key(
+        ConfigKey::new(
             "table.exclude.list",
             List,
             Some(""),
             Medium,
             "Tables not to capture, in the same form. Not together with table.include.list.",
         ),
-        key(
+        ConfigKey::new(
             "schema.include.list",
             List,
             Some(""),
             Medium,
             "Schemas to capture, in the same form, matched against the schema's name. Not together with schema.exclude.list.",
         ),
-        key(
+        ConfigKey::new(
             "schema.exclude.list",
             List,
             Some(""),
             Medium,
             "Schemas not to capture, in the same form. Not together with schema.include.list.",
         ),
-        key(
+        ConfigKey::new(
             "publication.name",
             String,
             Some("dbz_publication"),
             Medium,
             "Publication that the changes are read through, at most 63 bytes.",
         ),
-        key(
+        ConfigKey::new(
             "publication.autocreate.mode",
             Choice(&["filtered", "all_tables", "disabled"]),
             Some("filtered"),
             Medium,
             "filtered: made for the captured tables, and missing ones are added to it at each start and, with snapshot.mode initial, read before their changes; nothing is ever taken out. all_tables: made for all tables where it is not there. disabled: it has to be there.",
         ),
-        key(
+        ConfigKey::new(
             "publish.via.partition.root",
             Boolean,
             Some("false"),
             Low,
             "Whether changes of partitions bear the name of the partitioned table; used only when the publication is made here. TRUNCATE of a single partition is then not sent by PostgreSQL.",
         ),
-        key(
+        ConfigKey::new(
             "slot.name",
             String,
             Some("debezium"),
             High,
             "Replication slot: lower-case letters, digits and '_', at most 63. Two connectors never share one.",
         ),
-        key(
+        ConfigKey::new(
             "slot.adopt",
             Choice(&["", "stream", "resnapshot"]),
             Some(""),
             Medium,
             "What to do with a slot that stands while no offset is stored. Empty: refuse. stream: go on where the slot stands, without a snapshot. resnapshot: drop it and begin again.",
         ),
-        key(
+        ConfigKey::new(
             "snapshot.mode",
             Choice(&["initial", "no_data", "never"]),
             Some("initial"),
@@ -265,35 +255,35 @@ fn running_keys() -> Vec<ConfigKey> {
     use Importance::{Low, Medium};
     use KeyType::{Int, String};
     vec![
-        key(
+        ConfigKey::new(
             "snapshot.fetch.size",
             Int { min: 1, max: 100_000 },
             Some("1024"),
             Low,
             "Rows that a snapshot hands on at a time, 1 to 100000.",
         ),
-        key(
+        ConfigKey::new(
             "slot.create.timeout.ms",
             Int { min: 1_000, max: 86_400_000 },
             Some("600000"),
             Low,
             "How long to wait for open transactions to end so that the slot can be made, milliseconds, 1000 to 86400000; then the task names them and tries again.",
         ),
-        key(
+        ConfigKey::new(
             "status.update.interval.ms",
             Int { min: 100, max: 60_000 },
             Some("10000"),
             Low,
             "Time between two status updates to the server, milliseconds, 100 to 60000; must stay below the server's wal_sender_timeout.",
         ),
-        key(
+        ConfigKey::new(
             "unavailable.value.placeholder",
             String,
             Some("__debezium_unavailable_value"),
             Low,
             "Text that stands for a TOASTed value which the statement did not touch and the server did not send; header hw.states names the columns.",
         ),
-        key(
+        ConfigKey::new(
             RECORD_LIMIT,
             Int { min: 1_024, max: 1 << 30 },
             Some("10485760"),
@@ -307,49 +297,49 @@ fn fixed_keys() -> Vec<ConfigKey> {
     use Importance::Low;
     use KeyType::Choice;
     vec![
-        key(
+        ConfigKey::new(
             "plugin.name",
             Choice(&["pgoutput"]),
             Some("pgoutput"),
             Low,
             "Logical decoding plugin; pgoutput is part of every PostgreSQL.",
         ),
-        key(
+        ConfigKey::new(
             "topic.routing",
             Choice(&["trail"]),
             Some("trail"),
             Low,
             "trail: one topic with one partition for all tables, in commit order.",
         ),
-        key(
+        ConfigKey::new(
             "slot.drop.on.stop",
             Choice(&["false"]),
             Some("false"),
             Low,
             "A slot is never dropped by a stop: what is committed before the next start would be lost.",
         ),
-        key(
+        ConfigKey::new(
             "decimal.handling.mode",
             Choice(&["string"]),
             Some("string"),
             Low,
             "Decimals are the server's own digits as text.",
         ),
-        key(
+        ConfigKey::new(
             "time.precision.mode",
             Choice(&["isostring"]),
             Some("isostring"),
             Low,
             "Dates and times are the server's own text in DateStyle ISO, UTC for those with a time zone; infinity and BC stay as they are.",
         ),
-        key(
+        ConfigKey::new(
             "binary.handling.mode",
             Choice(&["hex"]),
             Some("hex"),
             Low,
             "bytea is the server's own text: \\x and hex digits.",
         ),
-        key(
+        ConfigKey::new(
             "tombstones.on.delete",
             Choice(&["false"]),
             Some("false"),

@@ -40,16 +40,22 @@ pub fn worker_keys() -> Vec<ConfigKey> {
     let text = KeyType::String;
     let times = |min, max| KeyType::Int { min, max };
     vec![
-        key(NAME, text, Some(""), Importance::High, "Name of the connector."),
-        key(CLASS, text, None, Importance::High, "Class of the connector, or a short name of it."),
-        key(
+        ConfigKey::new(NAME, text, Some(""), Importance::High, "Name of the connector."),
+        ConfigKey::new(
+            CLASS,
+            text,
+            None,
+            Importance::High,
+            "Class of the connector, or a short name of it.",
+        ),
+        ConfigKey::new(
             "tasks.max",
             times(1, 1),
             Some("1"),
             Importance::Low,
             "Greatest number of tasks. A source of this release has one.",
         ),
-        key(
+        ConfigKey::new(
             FLUSH_INTERVAL,
             times(10, 3_600_000),
             Some("1000"),
@@ -57,14 +63,14 @@ pub fn worker_keys() -> Vec<ConfigKey> {
             "Longest time in milliseconds between an acknowledgement and the offset record that \
              covers it: what a crash delivers again.",
         ),
-        key(
+        ConfigKey::new(
             DRAIN_TIMEOUT,
             times(0, 600_000),
             Some("5000"),
             Importance::Low,
             "Time in milliseconds that a task has to reach the end of a transaction when it stops.",
         ),
-        key(
+        ConfigKey::new(
             RETRY_TIMEOUT,
             times(-1, i64::MAX),
             Some("-1"),
@@ -72,21 +78,21 @@ pub fn worker_keys() -> Vec<ConfigKey> {
             "Time in milliseconds during which a task is started again after an error that may pass by \
              itself; -1: for ever. An error that a person must act on stops it at once.",
         ),
-        key(
+        ConfigKey::new(
             RETRY_DELAY_MAX,
             times(1, 86_400_000),
             Some("60000"),
             Importance::Medium,
             "Greatest time in milliseconds between two attempts; the first is 300, then doubled.",
         ),
-        key(
+        ConfigKey::new(
             MAX_RECORD,
             times(1024, 1 << 30),
             Some("10485760"),
             Importance::Medium,
             "Largest record in bytes, with key and headers. The task stops at a larger one.",
         ),
-        key(
+        ConfigKey::new(
             RETENTION_MS,
             times(-1, i64::MAX),
             Some("604800000"),
@@ -94,7 +100,7 @@ pub fn worker_keys() -> Vec<ConfigKey> {
             "How long the trail keeps records, in milliseconds since they were appended; -1: for \
              ever. Used when the trail is made.",
         ),
-        key(
+        ConfigKey::new(
             RETENTION_BYTES,
             times(-1, i64::MAX),
             Some("-1"),
@@ -102,16 +108,6 @@ pub fn worker_keys() -> Vec<ConfigKey> {
             "How many bytes the trail keeps; -1: no bound. Used when the trail is made.",
         ),
     ]
-}
-
-const fn key(
-    name: &'static str,
-    key_type: KeyType,
-    default: Option<&'static str>,
-    importance: Importance,
-    documentation: &'static str,
-) -> ConfigKey {
-    ConfigKey { name, key_type, default, importance, documentation }
 }
 
 impl TaskSettings {
