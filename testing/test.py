@@ -16,6 +16,7 @@ import time
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEMO = os.path.join(REPOSITORY, "testing", "demo")
+HOUSE = os.path.join(REPOSITORY, "testing", "house")
 RUNNING = re.compile(r"^\s+(?:Running (?:unittests )?(\S+) \(\S*/([^/]+)-[0-9a-f]+\)|Doc-tests (\S+))")
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;.* finished in ([0-9.]+)s")
 
@@ -90,14 +91,18 @@ def cargo_tests(report):
         report.failed += 1
 
 
-def comparator_tests(report):
-    """The tests of the comparator and the client."""
-    started = time.monotonic()
-    code, lines = lines_of([sys.executable, "-m", "unittest", "discover", "-s", DEMO, "-t", DEMO])
-    ran = re.search(r"^Ran (\d+) test", "".join(lines), re.M)
-    total = int(ran[1]) if ran else 0
-    failed = int(code != 0 or total == 0)
-    report.count("comparator tests", time.monotonic() - started, max(total - failed, 0), failed)
+def python_tests(name, folder):
+    """A part that is the unit tests of a folder of scripts."""
+
+    def run(report):
+        started = time.monotonic()
+        code, lines = lines_of([sys.executable, "-m", "unittest", "discover", "-s", folder, "-t", folder])
+        ran = re.search(r"^Ran (\d+) test", "".join(lines), re.M)
+        total = int(ran[1]) if ran else 0
+        failed = int(code != 0 or total == 0)
+        report.count(f"{name} tests", time.monotonic() - started, max(total - failed, 0), failed)
+
+    return run
 
 
 def demo_whole(report):
@@ -172,7 +177,9 @@ PARTS = {
         "clippy",
         ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
     ),
-    "comparator": comparator_tests,
+    "house": command_part("house", [sys.executable, os.path.join(HOUSE, "house.py")]),
+    "house-twins": python_tests("house", HOUSE),
+    "comparator": python_tests("comparator", DEMO),
     "cargo": cargo_tests,
     "demo": demo_whole,
     "nosuppress": demo_nosuppress,

@@ -146,7 +146,7 @@ impl FileSystem for RealFileSystem {
 
 /// flock(2) ends when the last descriptor closes, so a killed process never leaves a stale lock.
 #[derive(Debug)]
-struct RealLock(#[allow(dead_code)] fs::File);
+struct RealLock(#[allow(dead_code, reason = "held, never read")] fs::File);
 
 impl Lock for RealLock {}
 

@@ -1,5 +1,5 @@
 //! What an append takes, what it changes, what it refuses.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod support;
 

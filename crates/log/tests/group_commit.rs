@@ -1,5 +1,5 @@
 //! Writers share a sync, and go on while it runs.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! ListOffsets as Kafka answers it. Each test has the numbers of its rows in the table of worked examples
 //! that the project keeps (KIP-734 and what followed).
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod support;
 

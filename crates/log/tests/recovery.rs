@@ -1,5 +1,5 @@
 //! What stands on disk, and what a start makes of it.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! What goes, and what stays.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod support;
 

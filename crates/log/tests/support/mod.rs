@@ -1,5 +1,5 @@
 //! A log in a temporary folder, and batches to put into it.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
