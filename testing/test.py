@@ -16,6 +16,7 @@ import time
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEMO = os.path.join(REPOSITORY, "testing", "demo")
+DOCS = os.path.join(REPOSITORY, "testing", "docs")
 HOUSE = os.path.join(REPOSITORY, "testing", "house")
 RUNNING = re.compile(r"^\s+(?:Running (?:unittests )?(\S+) \(\S*/([^/]+)-[0-9a-f]+\)|Doc-tests (\S+))")
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;.* finished in ([0-9.]+)s")
@@ -105,6 +106,15 @@ def python_tests(name, folder):
     return run
 
 
+def documentation(report):
+    """The book: that it can be built and no link in it is broken."""
+    for name, command in {
+        "docs: book": [os.path.join(DOCS, "book.sh")],
+        "docs: links": [sys.executable, os.path.join(DOCS, "links.py")],
+    }.items():
+        command_part(name, command)(report)
+
+
 def demo_whole(report):
     """The demo, and its recorded run with the client's file damaged: drop, dup, swap."""
     record = tempfile.mkdtemp(prefix="highwater-record-")
@@ -180,6 +190,7 @@ PARTS = {
     "house": command_part("house", [sys.executable, os.path.join(HOUSE, "house.py")]),
     "house-twins": python_tests("house", HOUSE),
     "comparator": python_tests("comparator", DEMO),
+    "docs": documentation,
     "cargo": cargo_tests,
     "demo": demo_whole,
     "nosuppress": demo_nosuppress,

@@ -64,7 +64,7 @@ pub(crate) enum Command {
 /// Flags of `highwater server`; each wins over the configuration file.
 #[derive(Debug, Args, Default)]
 pub(crate) struct ServerFlags {
-    /// Configuration file (TOML); docs/configuration.md names its keys.
+    /// Configuration file (TOML); docs/reference/configuration.md names its keys.
     #[arg(long, env = "HIGHWATER_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Folder of the log. Made when missing. [default: highwater-data]

@@ -1,14 +1,14 @@
 //! The configuration reference: its tables of connector keys are written from the definitions.
 //!
 //! `HIGHWATER_WRITE_DOCS=1 cargo test -p highwater reference` writes them into
-//! `docs/configuration.md`; without the variable the test holds the page against the code.
+//! `docs/reference/configuration.md`; without the variable the test holds the page against the code.
 
 use std::path::PathBuf;
 
 use highwater_connector::{ConfigKey, Importance, KeyType, SourceConnector};
 
 fn page() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration.md")
 }
 
 fn table(keys: &[ConfigKey]) -> String {
