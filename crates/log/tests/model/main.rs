@@ -2,7 +2,13 @@
 //! losses, full disks and failed syncs, compared with a model that knows what must be true.
 //!
 //! `HW_CASES` is the number of histories, `HW_SEED` runs a single one.
-#![allow(missing_docs, unreachable_pub, clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
 
 mod client;
 mod dice;
