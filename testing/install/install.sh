@@ -40,6 +40,9 @@ have_python || missing+=(python3)
 if [ "${1:-}" = test ]; then
     # Other people's Kafka clients are tried in a virtual environment.
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+    # Debezium Engine is what tests and benches compare with (testing/debezium).
+    want javac openjdk-17-jdk-headless
+    want mvn maven
 fi
 have_postgres || missing+=(postgresql)
 
