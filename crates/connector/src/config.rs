@@ -117,18 +117,35 @@ impl ConfigDef {
     }
 
     fn unknown(&self, name: &str, also: &[ConfigKey]) -> Problem {
-        let nearest = self
-            .keys
-            .iter()
-            .chain(also)
-            .map(|key| (distance(name, key.name), key.name))
-            .filter(|(distance, _)| *distance <= 4)
-            .min();
-        match nearest {
-            Some((_, right)) => problem(name, format!("is not known; did you mean {right}?")),
-            None => problem(name, "is not known to this connector"),
+        match nearest(name, self.keys.iter().chain(also).map(|key| key.name)) {
+            Some(right) => problem(name, format!("is not known; did you mean {right}?")),
+            None => problem(name, "is not known"),
         }
     }
+}
+
+/// How alike two names must be, from 0 to 1, for one to be offered in place of the other.
+const ALIKE: f64 = 0.6;
+
+/// The name among `known` that somebody who wrote `name` most likely meant.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = plain(name);
+    let likeness = |known: &'a str| {
+        let other = plain(known);
+        // `port` stands for `database.port`.
+        let tail = other.strip_suffix(name.as_str()).is_some_and(|head| head.ends_with('.'));
+        if tail { 1.0 } else { strsim::normalized_damerau_levenshtein(&name, &other) }
+    };
+    known
+        .map(|known| (likeness(known), known))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .map(|(_, known)| known)
+}
+
+/// A name as it is compared: other programs write `slot_name` or `Slot-Name`.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace(['_', '-'], ".")
 }
 
 fn problem(key: &str, message: impl Into<String>) -> Problem {
@@ -139,20 +156,34 @@ impl KeyType {
     /// Checks one value.
     ///
     /// # Errors
-    /// What would be right.
+    /// What was found and what would be right.
     pub fn check(&self, value: &str) -> Result<(), String> {
-        match self {
-            Self::String | Self::Password | Self::List => Ok(()),
+        let wanted = match self {
+            Self::String | Self::Password | Self::List => return Ok(()),
             Self::Int { min, max } => match value.trim().parse::<i64>() {
-                Ok(number) if (*min..=*max).contains(&number) => Ok(()),
-                _ => Err(format!("must be a whole number from {min} to {max}")),
+                Ok(number) if (*min..=*max).contains(&number) => return Ok(()),
+                _ if *max == i64::MAX => format!("a whole number of {min} or more"),
+                _ => format!("a whole number from {min} to {max}"),
             },
-            Self::Boolean if matches!(value, "true" | "false") => Ok(()),
-            Self::Boolean => Err("must be true or false".to_owned()),
-            Self::Choice(choices) if choices.contains(&value) => Ok(()),
-            Self::Choice(choices) => Err(format!("must be one of {}", choices.join(", "))),
-        }
+            Self::Boolean if matches!(value, "true" | "false") => return Ok(()),
+            Self::Boolean => "true or false".to_owned(),
+            Self::Choice(choices) if choices.contains(&value) => return Ok(()),
+            Self::Choice(choices) => format!("one of {}", choices.join(", ")),
+        };
+        Err(format!("is {}; it must be {wanted}", shown(value)))
     }
+}
+
+/// A refused value as it may be shown: short, on one line. Those of type [`KeyType::Password`] are
+/// never refused here.
+fn shown(value: &str) -> String {
+    const LONGEST: usize = 40;
+    if value.is_empty() {
+        return "empty".to_owned();
+    }
+    let head: String = value.chars().take(LONGEST).collect();
+    let dots = if head.len() < value.len() { "…" } else { "" };
+    format!("{head:?}{dots}")
 }
 
 /// A checked configuration: every key of its definition has a value that fits.
@@ -181,21 +212,6 @@ impl Config {
     pub fn list(&self, key: &str) -> Vec<&str> {
         self.text(key).split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
     }
-}
-
-/// Edits (insert, remove, replace) between two names.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, r) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(l != *r);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
@@ -250,6 +266,31 @@ mod tests {
     }
 
     #[test]
+    fn the_nearest_name_is_the_one_meant() {
+        let known = || ["topic.prefix", "database.port", "slot.name"].into_iter();
+        for (name, meant) in [
+            ("topic.prefx", Some("topic.prefix")),
+            ("port", Some("database.port")),
+            ("slot_name", Some("slot.name")),
+            ("Slot.Name", Some("slot.name")),
+            ("transforms", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, known()), meant, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refused_value_is_shown_on_one_short_line() {
+        let wrong = KeyType::Boolean.check(&"\n".repeat(1000)).unwrap_err();
+        assert!(wrong.len() < 140 && !wrong.contains('\n'), "{wrong}");
+        assert_eq!(
+            KeyType::Int { min: 1, max: 9 }.check("ten").unwrap_err(),
+            "is \"ten\"; it must be a whole number from 1 to 9"
+        );
+    }
+
+    #[test]
     fn keys_of_the_worker_are_accepted_unread() {
         let worker = ConfigKey {
             name: "tasks.max",
@@ -265,14 +306,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn a_distance_is_one_of_edits(left in ".{0,12}", right in ".{0,12}") {
-            let there = distance(&left, &right);
-            prop_assert_eq!(there, distance(&right, &left));
-            prop_assert_eq!(there == 0, left == right);
-            prop_assert!(there <= left.chars().count().max(right.chars().count()));
-        }
-
         #[test]
         fn no_input_makes_it_panic(key in ".{0,20}", value in ".{0,20}") {
             let _ = def().parse(&[(key, value)].into(), &[]);

@@ -37,7 +37,7 @@ mod states;
 mod table;
 mod tail;
 
-pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
+pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};
 pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};

@@ -86,6 +86,45 @@ pub(crate) struct ServerFlags {
     /// port can read and change everything.
     #[arg(long)]
     pub(crate) insecure_listen: bool,
+    /// How log lines look on standard error. [default: text]
+    #[arg(long, value_enum)]
+    pub(crate) log_format: Option<LogFormat>,
+    /// Least level of the log lines, such as info or highwater_worker=debug,info. [default: info]
+    #[arg(long, env = "HIGHWATER_LOG")]
+    pub(crate) log_level: Option<String>,
+    /// Check the settings, say what the server would run with, and start nothing.
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl ServerFlags {
+    /// The flags that were given, as the keys of the configuration file that they stand for.
+    pub(crate) fn values(&self) -> Vec<(String, String)> {
+        let text = |value: &Option<SocketAddr>| value.map(|value| value.to_string());
+        let format = self.log_format.and_then(|format| format.to_possible_value());
+        [
+            ("data_dir", self.data_dir.as_ref().map(|path| path.to_string_lossy().into_owned())),
+            ("kafka.listen", text(&self.kafka_listen)),
+            ("http.listen", text(&self.http_listen)),
+            ("kafka.advertise", self.kafka_advertise.clone()),
+            ("http.advertise", self.http_advertise.clone()),
+            ("insecure_listen", self.insecure_listen.then(|| "true".to_owned())),
+            ("logging.format", format.map(|format| format.get_name().to_owned())),
+            ("logging.level", self.log_level.clone().filter(|level| !level.is_empty())),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect()
+    }
 }
 
 #[derive(Debug, Subcommand)]

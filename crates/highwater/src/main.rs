@@ -1,5 +1,6 @@
 //! `highwater`: the server and its command line in one binary. Nothing but wiring lives here.
 
+mod announcement;
 mod api;
 mod checkpoint;
 mod cli;
@@ -7,12 +8,16 @@ mod connectors;
 mod failure;
 mod guard;
 mod http;
+mod logging;
 mod offsets;
 mod output;
+mod readiness;
 #[cfg(test)]
 mod reference;
 mod server;
+mod service_manager;
 mod settings;
+mod shutdown;
 mod streams;
 mod tail;
 
@@ -29,7 +34,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(error).report(cli.output),
     };
-    match runtime.block_on(run(&cli)) {
+    let done = runtime.block_on(run(&cli));
+    // What did not stop within its bound must not keep the process from ending.
+    runtime.shutdown_background();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         // Such as `highwater stream tail shop | head`: whoever read has enough.
         Err(failure) if failure.code == failure::OUTPUT_CLOSED => ExitCode::SUCCESS,

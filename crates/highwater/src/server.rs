@@ -17,18 +17,28 @@ use highwater_streams::{Streams, StreamsConfig};
 use highwater_worker::{Worker, WorkerConfig};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::announcement::{self, Places};
 use crate::cli::ServerFlags;
 use crate::failure::{Exit, Failure};
-use crate::http;
+use crate::http::{self, Gate};
+use crate::logging;
 use crate::output;
+use crate::readiness::Phase;
+use crate::service_manager;
 use crate::settings::{self, Settings};
+use crate::shutdown::{self, StopSignals, Stopping};
 
 /// How long HTTP connections may take to end once the streams on them were closed.
 const HTTP_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What the log has to close, where the other parts took all the time there was.
+const LOG_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a start that takes long says how far it is.
+const STARTING: Duration = Duration::from_secs(2);
 
 /// The source systems of this release: one line a system.
 fn sources() -> Vec<Arc<dyn SourceConnector>> {
@@ -36,32 +46,32 @@ fn sources() -> Vec<Arc<dyn SourceConnector>> {
 }
 
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
-    start_logging()?;
     let settings = settings::load(flags)?;
+    if flags.check {
+        return Ok(output::line(&settings.text())?);
+    }
+    logging::start(&settings)?;
     allow_open_files();
     // Before anyone is told that the server is up, and may ask it to stop.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let server = Server::start(&settings).await?;
+    let mut asked = StopSignals::catch()?;
+    let server = tokio::select! {
+        server = Server::start(&settings) => server?,
+        () = asked.next() => {
+            output::note("stopped while starting; the next start begins where this one did");
+            return Ok(());
+        }
+    };
     // The server goes on when nobody reads what it prints.
-    let _ = server.announce(&settings);
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        _ = terminate.recv() => {}
-    }
+    let _ = output::line(&announcement::text(&server.places(&settings), server.log.opening()));
+    service_manager::notify(service_manager::READY);
+    asked.next().await;
+    service_manager::notify(service_manager::STOPPING);
     let _ =
         output::line("stopping: the sources end at a transaction boundary, then the log closes");
-    server.stop().await
-}
-
-fn start_logging() -> Result<(), Failure> {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("HIGHWATER_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .try_init()
-        .map_err(|error| Failure::new(Exit::Failed, "LOGGING", error.to_string()))
+    tokio::select! {
+        stopped = server.stop(settings.shutdown_timeout) => stopped,
+        () = asked.next() => Err(shutdown::at_once()),
+    }
 }
 
 /// Takes as many open files as the system allows: a partition keeps three a segment open, and many
@@ -83,6 +93,7 @@ struct Server {
     private: Broker,
     worker: Worker,
     streams: Streams,
+    gate: Arc<Gate>,
     http_address: SocketAddr,
     http: JoinHandle<std::io::Result<()>>,
     stop_http: watch::Sender<bool>,
@@ -95,7 +106,14 @@ impl Server {
             .map_err(|error| Failure::new(Exit::Failed, "METRICS", error.to_string()))?;
         let listener = listen_http(settings.http_listen).await?;
         let http_address = listener.local_addr()?;
-        let log = open_log(settings).await?;
+        // HTTP comes first, so that whoever asks meanwhile is told how far the start has come.
+        let gate = Arc::new(Gate::new());
+        let router = http::router(Arc::clone(&gate), metrics, settings.allowed_hosts.clone());
+        let (stop_http, stopping) = watch::channel(false);
+        let http = tokio::spawn(serve(listener, router, stopping));
+
+        let log = watched(&gate, open_log(settings, &gate)).await?;
+        gate.readiness.enter(Phase::Kafka);
         let broker = Broker::start(broker_config(settings), log.clone())
             .await
             .map_err(|error| broker_failure("--kafka-listen", &error))?;
@@ -103,39 +121,60 @@ impl Server {
             .await
             .map_err(|error| broker_failure("the private listener", &error))?;
         let bootstrap = private.local_addr().to_string();
-        let worker = start_worker(settings, &bootstrap, http_address).await?;
-        let streams = start_streams(&bootstrap).await?;
-        let parts = Router::new().merge(streams.router()).merge(worker.router());
-        let router = http::router(parts, metrics, settings.allowed_hosts.clone());
-        let (stop_http, stopping) = watch::channel(false);
-        let http = tokio::spawn(serve(listener, router, stopping));
-        Ok(Self { log, broker, private, worker, streams, http_address, http, stop_http })
+        gate.readiness.enter(Phase::Worker);
+        let worker = watched(&gate, start_worker(settings, &bootstrap, http_address)).await?;
+        gate.readiness.enter(Phase::Streams);
+        let streams = watched(&gate, start_streams(&bootstrap)).await?;
+        gate.open(Router::new().merge(streams.router()).merge(worker.router()));
+        Ok(Self { log, broker, private, worker, streams, gate, http_address, http, stop_http })
     }
 
-    fn announce(&self, settings: &Settings) -> std::io::Result<()> {
-        let facts = [
-            ("data folder", settings.data_dir.display().to_string()),
-            ("Kafka clients", self.broker.local_addr().to_string()),
-            ("REST and streams", format!("http://{}", self.http_address)),
-            ("health", format!("http://{}/health", self.http_address)),
-            ("metrics", format!("http://{}/metrics", self.http_address)),
-        ];
-        output::line(&format!("highwater {} is up", env!("CARGO_PKG_VERSION")))?;
-        output::line(&output::facts(&facts))?;
-        output::line("next: highwater connector create --file FILE")
-    }
-
-    async fn stop(self) -> Result<(), Failure> {
-        self.streams.shutdown().await;
-        self.worker.shutdown().await;
-        let _ = self.stop_http.send(true);
-        if tokio::time::timeout(HTTP_PATIENCE, self.http).await.is_err() {
-            tracing::warn!("HTTP connections are cut: they took too long to end");
+    fn places(&self, settings: &Settings) -> Places {
+        Places {
+            data_dir: settings.data_dir.clone(),
+            kafka: self.broker.local_addr(),
+            http: self.http_address,
         }
-        self.private.shutdown().await;
-        self.broker.shutdown().await;
+    }
+
+    async fn stop(self, within: Duration) -> Result<(), Failure> {
+        self.gate.readiness.enter(Phase::Stopping);
+        let mut stopping = Stopping::within(within);
+        stopping.part("the streams' connections", self.streams.shutdown()).await;
+        stopping.part("the connectors", self.worker.shutdown()).await;
+        let _ = self.stop_http.send(true);
+        stopping.part("the HTTP connections", end_http(self.http)).await;
+        stopping.part("the private Kafka listener", self.private.shutdown()).await;
+        stopping.part("the Kafka connections", self.broker.shutdown()).await;
+        stopping.extend(LOG_PATIENCE);
         let log = self.log;
-        blocking(move || log.close()).await?.map_err(|error| log_failure(&error))
+        let mut closed = Ok(());
+        stopping
+            .part("the log", async {
+                closed = blocking(move || log.close())
+                    .await
+                    .and_then(|closed| closed.map_err(|error| log_failure(&error)));
+            })
+            .await;
+        closed.and(stopping.done())
+    }
+}
+
+/// Waits for a step of the start, and says from time to time how far it is.
+async fn watched<T>(gate: &Gate, step: impl Future<Output = T>) -> T {
+    let mut step = std::pin::pin!(step);
+    loop {
+        match tokio::time::timeout(STARTING, &mut step).await {
+            Ok(done) => return done,
+            Err(_) => output::note(&gate.readiness.what()),
+        }
+    }
+}
+
+async fn end_http(mut http: JoinHandle<std::io::Result<()>>) {
+    if tokio::time::timeout(HTTP_PATIENCE, &mut http).await.is_err() {
+        tracing::warn!("HTTP connections are cut: they took too long to end");
+        http.abort();
     }
 }
 
@@ -168,7 +207,7 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| Failure::new(Exit::Failed, "PANIC", error.to_string()))
 }
 
-async fn open_log(settings: &Settings) -> Result<Log, Failure> {
+async fn open_log(settings: &Settings, gate: &Gate) -> Result<Log, Failure> {
     let dir = settings.data_dir.clone();
     // Connector configurations, with their passwords, are in the log: a new folder is ours alone.
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
@@ -177,7 +216,9 @@ async fn open_log(settings: &Settings) -> Result<Log, Failure> {
             .kept("nothing was started")
             .remedy("make the folder, or choose another one with --data-dir")
     })?;
-    blocking(move || Log::open(Arc::new(RealFileSystem), &dir, LogConfig::default()))
+    let (fs, config) = (Arc::new(RealFileSystem), LogConfig::default());
+    let opening = gate.readiness.opening();
+    blocking(move || Log::open_observed(fs, &dir, config, opening))
         .await?
         .map_err(|error| log_failure(&error))
 }
@@ -205,7 +246,7 @@ async fn start_worker(
     http: SocketAddr,
 ) -> Result<Worker, Failure> {
     let mut config = WorkerConfig::new(bootstrap, &http.to_string());
-    config.offset_flush_interval = Duration::from_millis(settings.offset_flush_interval_ms);
+    config.offset_flush_interval = settings.offset_flush_interval;
     Worker::start(config, sources())
         .await
         .map_err(|error| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))

@@ -1,48 +1,16 @@
 //! Settings of `highwater server`: the file, the flags over it, and the defaults under both.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use serde::Deserialize;
+use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
 
-use crate::cli::ServerFlags;
+use crate::cli::{LogFormat, ServerFlags};
 use crate::failure::Failure;
 use crate::guard;
-
-/// The configuration file. Every key is optional; an unknown one is refused by name.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct File {
-    pub(crate) data_dir: Option<PathBuf>,
-    pub(crate) insecure_listen: bool,
-    pub(crate) kafka: Kafka,
-    pub(crate) http: Http,
-    pub(crate) worker: Worker,
-}
-
-/// Table `[kafka]`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Kafka {
-    pub(crate) listen: Option<SocketAddr>,
-    pub(crate) advertise: Option<String>,
-}
-
-/// Table `[http]`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Http {
-    pub(crate) listen: Option<SocketAddr>,
-    pub(crate) advertise: Option<String>,
-    pub(crate) allowed_hosts: Vec<String>,
-}
-
-/// Table `[worker]`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Worker {
-    pub(crate) offset_flush_interval_ms: Option<u64>,
-}
+use crate::output;
 
 /// What the server runs with.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,56 +21,261 @@ pub(crate) struct Settings {
     pub(crate) http_listen: SocketAddr,
     /// Host names beside loopback that the HTTP listener answers to, in lower case.
     pub(crate) allowed_hosts: Vec<String>,
-    pub(crate) offset_flush_interval_ms: u64,
+    pub(crate) offset_flush_interval: Duration,
+    pub(crate) shutdown_timeout: Duration,
+    pub(crate) log_format: LogFormat,
+    /// Directives of `tracing-subscriber`, such as `highwater_worker=debug,info`.
+    pub(crate) log_level: String,
 }
 
-const KAFKA_LISTEN: SocketAddr = SocketAddr::new(LOOPBACK, 9092);
-const HTTP_LISTEN: SocketAddr = SocketAddr::new(LOOPBACK, 8083);
-const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+impl Settings {
+    /// What `highwater server --check` says.
+    pub(crate) fn text(&self) -> String {
+        let advertised = |host: &Option<(String, u16)>| match host {
+            Some((host, port)) => format!(", advertised as {host}:{port}"),
+            None => String::new(),
+        };
+        let facts = [
+            ("data folder", self.data_dir.display().to_string()),
+            (
+                "Kafka clients",
+                format!("{}{}", self.kafka_listen, advertised(&self.kafka_advertise)),
+            ),
+            ("HTTP", self.http_listen.to_string()),
+            ("further Host names", self.allowed_hosts.join(", ")),
+            ("offset flush", format!("{:?}", self.offset_flush_interval)),
+            ("shutdown within", format!("{:?}", self.shutdown_timeout)),
+            ("log lines", format!("{:?}, {}", self.log_format, self.log_level).to_lowercase()),
+        ];
+        format!("the settings are valid\n{}", output::facts(&facts))
+    }
+}
+
+/// Keys of the file with a table in front, such as `kafka.listen`, and their values.
+type Values = BTreeMap<String, String>;
+
+/// The keys of the configuration file, in the order of the reference.
+pub(crate) fn definition() -> ConfigDef {
+    use Importance::{High, Low, Medium};
+    let key = ConfigKey::new;
+    let millis = |min, max| KeyType::Int { min, max };
+    ConfigDef::new(vec![
+        key(
+            "data_dir",
+            KeyType::String,
+            Some("highwater-data"),
+            High,
+            "Folder of the log; made when missing; one server at a time. Flag --data-dir.",
+        ),
+        key(
+            "kafka.listen",
+            KeyType::String,
+            Some("127.0.0.1:9092"),
+            High,
+            "Address for Kafka clients. Flag --kafka-listen.",
+        ),
+        key(
+            "kafka.advertise",
+            KeyType::String,
+            Some(""),
+            Medium,
+            "HOST:PORT that Kafka clients are told. Empty: the listener; required for a wildcard listener. Flag --kafka-advertise.",
+        ),
+        key(
+            "http.listen",
+            KeyType::String,
+            Some("127.0.0.1:8083"),
+            High,
+            "Address for REST, streams, health and metrics. Flag --http-listen.",
+        ),
+        key(
+            "http.advertise",
+            KeyType::String,
+            Some(""),
+            Medium,
+            "HOST[:PORT] under which HTTP is reached. Empty: the listener; required for a wildcard listener. Flag --http-advertise.",
+        ),
+        key(
+            "http.allowed_hosts",
+            KeyType::List,
+            Some(""),
+            Low,
+            "Further names that a request's Host may bear; loopback names always may.",
+        ),
+        key(
+            "insecure_listen",
+            KeyType::Boolean,
+            Some("false"),
+            Medium,
+            "Allows listeners beyond loopback, which have neither TLS nor authentication yet. Flag --insecure-listen.",
+        ),
+        key(
+            "worker.offset_flush_interval_ms",
+            millis(10, 600_000),
+            Some("1000"),
+            Medium,
+            "Longest time between an acknowledgement and the offset record that covers it, in milliseconds.",
+        ),
+        key(
+            "shutdown_timeout_ms",
+            millis(1_000, 3_600_000),
+            Some("30000"),
+            Medium,
+            "What the parts have, all together, to end when the server is asked to stop, in milliseconds; the log has at least 10000 to close. What did not end is named, and the exit code is 1. A second signal ends the server at once.",
+        ),
+        key(
+            "logging.format",
+            KeyType::Choice(&["text", "json"]),
+            Some("text"),
+            Medium,
+            "How log lines look on standard error: text for people, json for programs, one object a line. Flag --log-format.",
+        ),
+        key(
+            "logging.level",
+            KeyType::String,
+            Some("info"),
+            Medium,
+            "Least level of the log lines: error, warn, info, debug, trace, or one for each part, such as highwater_worker=debug,info. Flag --log-level; the environment variable HIGHWATER_LOG stands for it.",
+        ),
+    ])
+}
 
 /// Reads the file, if one is named, and lays the flags over it.
 pub(crate) fn load(flags: &ServerFlags) -> Result<Settings, Failure> {
-    let file = flags.config.as_deref().map(read).transpose()?.unwrap_or_default();
-    settings(flags, file)
+    let Some(path) = &flags.config else { return settings(flags, Values::new(), "the flags") };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("{} cannot be read: {error}", path.display()))
+            .remedy("name a file with --config, or leave it out: every setting has a default")
+    })?;
+    let place = path.display().to_string();
+    settings(flags, read(&text, path)?, &place)
 }
 
-fn read(path: &Path) -> Result<File, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?;
-    toml::from_str(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+fn read(text: &str, path: &Path) -> Result<Values, Failure> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        // Not the error's own text: it quotes the line, which may hold a secret.
+        let before = error.span().map_or(0, |span| span.start).min(text.len());
+        let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
+        invalid(&format!("{} line {line}: {}", path.display(), error.message()))
+    })?;
+    let (mut values, mut problems) = (Values::new(), Vec::new());
+    flatten("", table, &mut values, &mut problems);
+    if problems.is_empty() {
+        Ok(values)
+    } else {
+        Err(refused(&path.display().to_string(), &problems))
+    }
 }
 
-fn settings(flags: &ServerFlags, file: File) -> Result<Settings, Failure> {
-    let kafka_listen = flags.kafka_listen.or(file.kafka.listen).unwrap_or(KAFKA_LISTEN);
-    let http_listen = flags.http_listen.or(file.http.listen).unwrap_or(HTTP_LISTEN);
-    let kafka_advertise = flags.kafka_advertise.clone().or(file.kafka.advertise);
-    let http_advertise = flags.http_advertise.clone().or(file.http.advertise);
-    let insecure = flags.insecure_listen || file.insecure_listen;
+/// Writes the table's entries as flat keys and texts.
+fn flatten(prefix: &str, table: toml::Table, values: &mut Values, problems: &mut Vec<Problem>) {
+    for (name, value) in table {
+        let key = format!("{prefix}{name}");
+        match value {
+            toml::Value::Table(inner) => flatten(&format!("{key}."), inner, values, problems),
+            value => match text(&value) {
+                Some(text) => drop(values.insert(key, text)),
+                None => problems.push(Problem {
+                    key,
+                    message:
+                        "is a list of lists or tables; it must be one value or a list of texts"
+                            .to_owned(),
+                }),
+            },
+        }
+    }
+}
+
+fn text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Array(items) => {
+            let items: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
+            items.map(|items| items.join(","))
+        }
+        toml::Value::Table(_) => None,
+        other => Some(other.to_string()),
+    }
+}
+
+fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Settings, Failure> {
+    values.extend(flags.values());
+    let config = definition().parse(&values, &[]).map_err(|problems| refused(place, &problems))?;
+    let kafka_listen = address(&config, "kafka.listen", place)?;
+    let http_listen = address(&config, "http.listen", place)?;
+    let given =
+        |key: &str| Some(config.text(key).trim().to_owned()).filter(|text| !text.is_empty());
+    let (kafka_advertise, http_advertise) = (given("kafka.advertise"), given("http.advertise"));
+    let insecure = config.flag("insecure_listen");
     check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), insecure)?;
     check_listener("--http-listen", http_listen, http_advertise.as_deref(), insecure)?;
-    let mut allowed_hosts = file.http.allowed_hosts;
+    check_ports(kafka_listen, http_listen)?;
+    let mut allowed_hosts: Vec<String> =
+        config.list("http.allowed_hosts").into_iter().map(str::to_owned).collect();
     allowed_hosts.extend(http_advertise.as_deref().map(advertised_host).transpose()?);
     if !http_listen.ip().is_loopback() && !http_listen.ip().is_unspecified() {
         allowed_hosts.push(http_listen.ip().to_string());
     }
     Ok(Settings {
-        data_dir: flags.data_dir.clone().or(file.data_dir).unwrap_or("highwater-data".into()),
+        data_dir: config.text("data_dir").into(),
         kafka_listen,
         kafka_advertise: kafka_advertise.as_deref().map(host_and_port).transpose()?,
         http_listen,
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
-        offset_flush_interval_ms: offset_flush(file.worker.offset_flush_interval_ms)?,
+        offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
+        shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
+        log_format: if config.text("logging.format") == "json" {
+            LogFormat::Json
+        } else {
+            LogFormat::Text
+        },
+        log_level: log_level(&config, place)?,
     })
 }
 
-fn offset_flush(given: Option<u64>) -> Result<u64, Failure> {
-    match given {
-        None => Ok(1_000),
-        Some(interval @ 10..=600_000) => Ok(interval),
-        Some(other) => Err(Failure::usage(format!(
-            "worker.offset_flush_interval_ms is {other}; it must be from 10 to 600000"
-        ))),
+fn millis(config: &Config, key: &str) -> Duration {
+    Duration::from_millis(config.int(key).unsigned_abs())
+}
+
+fn address(config: &Config, key: &str, place: &str) -> Result<SocketAddr, Failure> {
+    let text = config.text(key);
+    text.parse().map_err(|_| {
+        let message =
+            format!("is {text:?}; it must be an address and a port, such as 127.0.0.1:9092");
+        refused(place, &[Problem { key: key.to_owned(), message }])
+    })
+}
+
+fn log_level(config: &Config, place: &str) -> Result<String, Failure> {
+    let level = config.text("logging.level");
+    match tracing_subscriber::EnvFilter::try_new(level) {
+        Ok(_) => Ok(level.to_owned()),
+        Err(error) => {
+            let message = format!("is {level:?}: {error}; it must be a level, such as info");
+            Err(refused(place, &[Problem { key: "logging.level".to_owned(), message }]))
+        }
     }
+}
+
+/// Two listeners cannot share an address.
+fn check_ports(kafka: SocketAddr, http: SocketAddr) -> Result<(), Failure> {
+    if kafka.port() != 0 && kafka == http {
+        return Err(invalid(&format!("--kafka-listen and --http-listen are both {kafka}"))
+            .remedy("give one of them another port"));
+    }
+    Ok(())
+}
+
+fn refused(place: &str, problems: &[Problem]) -> Failure {
+    let texts: Vec<String> =
+        problems.iter().map(|problem| format!("{} {}", problem.key, problem.message)).collect();
+    invalid(&format!("{place}: {}", texts.join("; ")))
+}
+
+fn invalid(what: &str) -> Failure {
+    Failure::new(crate::failure::Exit::Usage, "SETTINGS_INVALID", what)
+        .kept("nothing was started")
+        .remedy("correct it; docs/reference/configuration.md names every key, and `highwater server --check` tries the file")
 }
 
 /// Rules A2 and L9: what lies beyond loopback must be asked for in so many words.
@@ -116,14 +289,14 @@ fn check_listener(
         return Ok(());
     }
     if !insecure {
-        return Err(Failure::usage(format!(
+        return Err(invalid(&format!(
             "{flag} {address} is beyond loopback, and this listener has neither TLS nor authentication"
         ))
         .remedy("listen on 127.0.0.1, or add --insecure-listen on a network that you trust"));
     }
     if address.ip().is_unspecified() && advertise.is_none() {
         let advertise_flag = flag.replace("listen", "advertise");
-        return Err(Failure::usage(format!(
+        return Err(invalid(&format!(
             "{flag} {address} listens everywhere, so clients cannot be told where to connect"
         ))
         .remedy(format!("add {advertise_flag} HOST:PORT")));
@@ -133,7 +306,7 @@ fn check_listener(
 
 fn advertised_host(text: &str) -> Result<String, Failure> {
     guard::host_name(text)
-        .ok_or_else(|| Failure::usage(format!("--http-advertise {text} is not HOST[:PORT]")))
+        .ok_or_else(|| invalid(&format!("--http-advertise {text} is not HOST[:PORT]")))
 }
 
 fn host_and_port(text: &str) -> Result<(String, u16), Failure> {
@@ -141,7 +314,7 @@ fn host_and_port(text: &str) -> Result<(String, u16), Failure> {
     guard::host_name(text)
         .filter(|host| !host.is_empty())
         .zip(port)
-        .ok_or_else(|| Failure::usage(format!("--kafka-advertise {text} is not HOST:PORT")))
+        .ok_or_else(|| invalid(&format!("--kafka-advertise {text} is not HOST:PORT")))
 }
 
 #[cfg(test)]
@@ -149,7 +322,17 @@ mod tests {
     use super::*;
 
     fn with(flags: ServerFlags, file: &str) -> Result<Settings, Failure> {
-        settings(&flags, toml::from_str(file).unwrap())
+        settings(&flags, read(file, Path::new("test.toml"))?, "test.toml")
+    }
+
+    fn refusal(file: &str) -> String {
+        let failure = with(ServerFlags::default(), file).unwrap_err();
+        assert_eq!(failure.code, "SETTINGS_INVALID");
+        failure.what
+    }
+
+    fn flags(kafka_listen: &str) -> ServerFlags {
+        ServerFlags { kafka_listen: Some(kafka_listen.parse().unwrap()), ..ServerFlags::default() }
     }
 
     #[test]
@@ -157,32 +340,30 @@ mod tests {
         let settings = with(ServerFlags::default(), "").unwrap();
         assert_eq!(settings.kafka_listen.to_string(), "127.0.0.1:9092");
         assert_eq!(settings.http_listen.to_string(), "127.0.0.1:8083");
-        assert_eq!(settings.offset_flush_interval_ms, 1_000);
+        assert_eq!(settings.offset_flush_interval, Duration::from_secs(1));
     }
 
     #[test]
     fn a_flag_wins_over_the_file() {
         let flags = ServerFlags { data_dir: Some("/a".into()), ..ServerFlags::default() };
         assert_eq!(with(flags, "data_dir = '/b'").unwrap().data_dir, PathBuf::from("/a"));
+        assert_eq!(
+            with(ServerFlags::default(), "data_dir = '/b'").unwrap().data_dir,
+            PathBuf::from("/b")
+        );
     }
 
     #[test]
     fn beyond_loopback_is_refused_unless_asked_for() {
-        let open = || Some("0.0.0.0:9092".parse().unwrap());
-        let flags = ServerFlags { kafka_listen: open(), ..ServerFlags::default() };
-        assert!(with(flags, "").unwrap_err().what.contains("beyond loopback"));
-
-        let flags =
-            ServerFlags { kafka_listen: open(), insecure_listen: true, ..ServerFlags::default() };
-        assert!(with(flags, "").unwrap_err().remedy.contains("--kafka-advertise"));
-
-        let flags = ServerFlags {
-            kafka_listen: open(),
+        assert!(with(flags("0.0.0.0:9092"), "").unwrap_err().what.contains("beyond loopback"));
+        let insecure = ServerFlags { insecure_listen: true, ..flags("0.0.0.0:9092") };
+        assert!(with(insecure, "").unwrap_err().remedy.contains("--kafka-advertise"));
+        let advertised = ServerFlags {
             insecure_listen: true,
             kafka_advertise: Some("db1.example:9092".to_owned()),
-            ..ServerFlags::default()
+            ..flags("0.0.0.0:9092")
         };
-        let advertise = with(flags, "").unwrap().kafka_advertise;
+        let advertise = with(advertised, "").unwrap().kafka_advertise;
         assert_eq!(advertise, Some(("db1.example".to_owned(), 9092)));
     }
 
@@ -205,8 +386,41 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_named() {
-        let error = toml::from_str::<File>("[kafka]\nlistn = '127.0.0.1:1'").unwrap_err();
-        assert!(error.to_string().contains("listn"), "{error}");
+    fn an_unknown_key_is_named_with_the_nearest_right_one() {
+        let what = refusal("[kafka]\nlistn = '127.0.0.1:1'");
+        assert!(what.contains("kafka.listn is not known; did you mean kafka.listen?"), "{what}");
+    }
+
+    #[test]
+    fn a_wrong_value_is_said_with_its_key_what_it_is_and_what_it_must_be() {
+        for (file, parts) in [
+            ("[kafka]\nlisten = 9092", ["kafka.listen", "9092", "such as 127.0.0.1:9092"]),
+            ("insecure_listen = 'yes'", ["insecure_listen", "yes", "true or false"]),
+            ("shutdown_timeout_ms = 5", ["shutdown_timeout_ms", "5", "from 1000 to 3600000"]),
+            ("[logging]\nformat = 'xml'", ["logging.format", "xml", "text, json"]),
+            ("[logging]\nlevel = 'a=b=c'", ["logging.level", "a=b=c", "must be a level"]),
+            ("[http]\nallowed_hosts = [1]", ["http.allowed_hosts", "list", "texts"]),
+        ] {
+            let what = refusal(file);
+            assert!(parts.iter().all(|part| what.contains(part)), "{what}");
+        }
+    }
+
+    #[test]
+    fn all_problems_are_named_at_once() {
+        let what = refusal("a = 1\nshutdown_timeout_ms = 'x'");
+        assert!(what.contains("a is not known") && what.contains("shutdown_timeout_ms"), "{what}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_refused_by_line_without_quoting_it() {
+        let what = refusal("data_dir = 'a'\npassword = s3cret s3cret\n");
+        assert!(what.contains("line 2") && !what.contains("s3cret"), "{what}");
+    }
+
+    #[test]
+    fn two_listeners_on_one_address_are_refused() {
+        let what = refusal("[kafka]\nlisten = '127.0.0.1:8083'");
+        assert!(what.contains("--kafka-listen and --http-listen"), "{what}");
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -95,6 +95,96 @@ fn it_says_where_it_is_and_stops_when_asked() {
     assert_eq!(mode & 0o077, 0, "{mode:o}");
     // A clean stop releases the folder.
     assert!(Server::start(&data_dir).terminate());
+}
+
+/// What a server says up to the empty line, in its own words.
+fn announced(data_dir: &Path) -> String {
+    let mut child =
+        serve(data_dir, "127.0.0.1:0", "127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let text: Vec<String> = lines.map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+    // As a crash would.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    text.join("\n")
+}
+
+#[test]
+fn it_says_how_the_log_was_found() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(announced(folder.path()).contains("new"));
+    let after_kill = announced(folder.path());
+    assert!(after_kill.contains("recovered: the last stop did not close"), "{after_kill}");
+    assert!(Server::start(folder.path()).terminate());
+    let after_stop = announced(folder.path());
+    assert!(after_stop.contains("closed cleanly"), "{after_stop}");
+}
+
+#[test]
+fn peers_that_hang_do_not_keep_it_from_stopping() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let mut http = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
+    http.write_all(b"POST /connectors HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
+        .unwrap();
+    let mut kafka = TcpStream::connect(&server.kafka).unwrap();
+    kafka.write_all(&[0, 0, 1]).unwrap();
+    assert!(server.terminate());
+}
+
+const STOPPED_CONNECTOR: &str = r#"{"name": "shop", "initial_state": "STOPPED", "config": {
+    "connector.class": "postgres", "database.hostname": "h", "database.user": "u",
+    "database.dbname": "d", "topic.prefix": "shop", "database.password": "s3cret-word"}}"#;
+
+#[test]
+fn a_stop_says_nothing_of_its_own_listeners() {
+    let folder = tempfile::tempdir().unwrap();
+    let errors = folder.path().join("errors");
+    let mut command = serve(&folder.path().join("data"), "127.0.0.1:0", "127.0.0.1:0");
+    command.stderr(std::fs::File::create(&errors).unwrap());
+    let server = Server::of(command);
+    // The worker writes its status through a client of the log.
+    let config = folder.path().join("shop.json");
+    std::fs::write(&config, STOPPED_CONNECTOR).unwrap();
+    let created = server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+    assert!(created.status.success(), "{}", stderr(&created));
+    assert!(server.terminate());
+    assert_eq!(std::fs::read_to_string(errors).unwrap(), "");
+}
+
+#[test]
+fn readiness_is_told_part_by_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let ready = get(&server.url, "/highwater/v1/health/ready");
+    assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("\"part\":\"worker\""), "{ready}");
+    assert!(get(&server.url, "/highwater/v1/health/live").starts_with("HTTP/1.1 200"));
+    assert!(get(&server.url, "/health").contains("healthy"));
+}
+
+/// The whole answer to a GET.
+fn get(url: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn settings_can_be_checked_without_a_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("highwater.toml");
+    let check = || {
+        highwater(&["server", "--check", "--config", config.to_str().unwrap()]).output().unwrap()
+    };
+    std::fs::write(&config, "data_dir = 'd'").unwrap();
+    assert!(check().status.success());
+    assert!(!folder.path().join("d").exists() && !Path::new("d").exists());
+    std::fs::write(&config, "data_dri = 'd'").unwrap();
+    let refused = check();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("did you mean data_dir?"), "{}", stderr(&refused));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::checkpoint::Place;
 use crate::directory::Directory;
 use crate::flush::{self, FlushQueue};
 use crate::housekeeper::{Housekeeper, now_ms};
+use crate::opening::Opening;
 use crate::partition::Partition;
 use crate::recovery::Ended;
 use crate::topic::{MAX_PARTITIONS, check_name};
@@ -57,6 +58,7 @@ pub struct Log {
 #[derive(Debug)]
 pub(crate) struct Inner {
     directory: Directory,
+    opening: Arc<Opening>,
     pub(crate) config: LogConfig,
     /// Taken for the whole of a change of topics, so that changes come one after the other.
     catalog: Mutex<Catalog>,
@@ -89,6 +91,19 @@ impl Log {
     /// [`LogError::Locked`], [`LogError::OtherVersion`], or of the disk. A partition that cannot be
     /// opened is no error here: it is offline and says why.
     pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: LogConfig) -> Result<Self, LogError> {
+        Self::open_observed(fs, dir, config, Arc::default())
+    }
+
+    /// As [`Log::open`], counting in `opening` how far it has come.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_observed(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        config: LogConfig,
+        opening: Arc<Opening>,
+    ) -> Result<Self, LogError> {
         let directory = Directory::open(fs, dir)?;
         let catalog = Catalog::open(Arc::clone(&directory.fs), dir)?;
         let unused = directory.read_producer_ids()?;
@@ -97,6 +112,7 @@ impl Log {
         let threads = queue.start(config.flush_threads)?;
         let inner = Inner {
             directory,
+            opening,
             config,
             catalog: Mutex::new(catalog),
             topics: RwLock::default(),
@@ -115,7 +131,11 @@ impl Log {
 
     fn open_topics(&self, log_ends: &BTreeMap<String, i64>) -> Result<(), LogError> {
         let mut catalog = self.inner.catalog.lock();
-        for (name, stored) in catalog.topics().clone() {
+        let topics = catalog.topics().clone();
+        let ready = topics.values().filter(|stored| stored.stage == Stage::Ready);
+        let partitions = ready.map(|stored| usize::try_from(stored.partitions).unwrap_or(0)).sum();
+        self.inner.opening.begin(partitions);
+        for (name, stored) in topics {
             match stored.stage {
                 // What cannot be cleared away now stays unfinished, and is in nobody's way.
                 Stage::Unfinished => {
@@ -130,12 +150,18 @@ impl Log {
                         let ended =
                             log_end.map_or(Ended::Uncleanly, |&log_end| Ended::Cleanly { log_end });
                         partition.open(ended, now_ms());
+                        self.inner.opening.one_more(log_end.is_some());
                     }
                     self.inner.topics.write().insert(name, topic);
                 }
             }
         }
         Ok(())
+    }
+
+    /// How the log was found when it was opened.
+    pub fn opening(&self) -> &Opening {
+        &self.inner.opening
     }
 
     /// The cluster id: 22 characters, made at first start.

@@ -286,6 +286,8 @@ impl Herder {
         for ended in ending {
             drop(ended.await);
         }
+        // The log ends next, and its client would complain that it is gone.
+        self.shared.journal.close().await;
     }
 
     /// Writes records of the configs topic, then takes them in.

@@ -38,6 +38,11 @@ impl Journal {
         *slot = Some(writer);
         Ok(())
     }
+
+    /// Closes the connection to the log. A write that comes later opens another one.
+    pub(crate) async fn close(&self) {
+        self.writer.lock().await.take();
+    }
 }
 
 /// A record of a topic of state: text key, JSON value or tombstone.

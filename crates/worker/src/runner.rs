@@ -8,6 +8,7 @@ use highwater_connector::{ConnectorError, ErrorKind, Retry};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::cluster::Cluster;
 use crate::journal::Journal;
@@ -66,13 +67,16 @@ impl Handle {
         let (status, seen) = watch::channel(Status::unassigned());
         let name = name.to_owned();
         let runner = Runner { name, version: None, wishes, status, shared, trouble: None };
-        let ended = tokio::spawn(async move {
+        // Of the least level that can be left out, so that no line goes without the name.
+        let span = tracing::error_span!("connector", connector = runner.name);
+        let life = async move {
             if let Some(predecessor) = predecessor {
                 // Its panic, if it had one, is in the log already.
                 drop(predecessor.await);
             }
             runner.run().await;
-        });
+        };
+        let ended = tokio::spawn(life.instrument(span));
         Self { wish, status: seen, ended }
     }
 
@@ -181,13 +185,14 @@ impl Runner {
         let drain = pipeline.settings.drain_timeout;
         let (pipeline, shared) = (Arc::clone(pipeline), Arc::clone(&self.shared));
         let status = self.status.clone();
-        let mut task = tokio::spawn(async move {
+        let life = async move {
             let Shared { cluster, offsets, .. } = shared.as_ref();
             let task = opening::open(&pipeline, cluster, offsets, stopped, status).await?;
             // Nobody listens any more when the task shall stop already.
             let _ = opened.send(task.activity());
             task.run().await
-        });
+        };
+        let mut task = tokio::spawn(life.in_current_span());
         loop {
             tokio::select! {
                 ended = &mut task => return joined(ended),
@@ -203,7 +208,7 @@ impl Runner {
             Err(_) => {
                 task.abort();
                 drop(task.await);
-                tracing::warn!(connector = self.name, "the task did not end in time and was cut");
+                tracing::warn!("the task did not end in time and was cut");
             }
         }
         Ok(())
@@ -212,7 +217,7 @@ impl Runner {
     /// A task that fails while it drains has ended all the same: what is wanted next counts.
     fn note_end(&self, ended: Result<(), ConnectorError>) {
         if let Err(error) = ended {
-            tracing::warn!(connector = self.name, %error, "the task failed while it was ending");
+            tracing::warn!(%error, "the task failed while it was ending");
         }
     }
 
@@ -222,7 +227,7 @@ impl Runner {
         match self.delay(pipeline, &error) {
             Some(delay) => self.wait(delay, error).await,
             None => {
-                tracing::error!(connector = self.name, %error, "the task failed");
+                tracing::error!(%error, "the task failed");
                 let activity = failed(&error);
                 self.enter(State::Running, Some(State::Failed), Some(error), activity).await;
                 self.changed().await;
@@ -248,7 +253,7 @@ impl Runner {
     async fn wait(&mut self, delay: Duration, error: ConnectorError) {
         let attempt = self.trouble.as_ref().map_or(1, |trouble| trouble.attempts) + 1;
         let wait = format!("{:.1} s", delay.as_secs_f64());
-        tracing::warn!(connector = self.name, %error, wait, attempt, "the task is started again");
+        tracing::warn!(%error, wait, attempt, "the task is started again");
         let activity = format!("Waits {wait} before attempt {attempt}: {}", error.what);
         self.enter(State::Running, Some(State::Restarting), Some(error), activity).await;
         tokio::select! {
@@ -271,7 +276,7 @@ impl Runner {
         let records = statuses::records(status_topic, &self.name, &status, worker_id, self.version);
         let written = tokio::time::timeout(STATUS_TIMEOUT, journal.write(records)).await;
         if !matches!(written, Ok(Ok(()))) {
-            tracing::warn!(connector = self.name, "its status could not be written to the log");
+            tracing::warn!("its status could not be written to the log");
         }
     }
 }
