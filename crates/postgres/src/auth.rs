@@ -1,18 +1,22 @@
-//! Proving who we are: SCRAM-SHA-256, MD5, clear text, or nothing, as the server asks.
+//! Proving who we are: SCRAM-SHA-256 (bound to the TLS connection where there is one), MD5, clear text, or nothing, as the server asks.
 
 use bytes::{Bytes, BytesMut};
 use highwater_connector::{ConnectorError, ErrorKind};
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 use postgres_protocol::message::frontend;
 
 use crate::cursor::Cursor;
-use crate::error::{code, unreadable};
+use crate::error::{LOGIN_REMEDY, code, unreadable};
 use crate::settings::Login;
 
 /// The dialogue so far.
 pub(crate) struct Authentication<'a> {
     login: &'a Login,
+    /// What the TLS connection gives to bind a login to.
+    binding: Option<Vec<u8>>,
     scram: Option<ScramSha256>,
     /// Whether the server proved in SCRAM that it knows the password too.
     server_proved: bool,
@@ -29,8 +33,8 @@ pub(crate) enum Step {
 }
 
 impl<'a> Authentication<'a> {
-    pub(crate) const fn new(login: &'a Login) -> Self {
-        Self { login, scram: None, server_proved: false }
+    pub(crate) const fn new(login: &'a Login, binding: Option<Vec<u8>>) -> Self {
+        Self { login, binding, scram: None, server_proved: false }
     }
 
     /// Takes the body of an authentication message (`R`).
@@ -74,15 +78,25 @@ impl<'a> Authentication<'a> {
         while cursor.left() > 1 {
             offered.push(cursor.text("SASL mechanism")?);
         }
-        if !offered.iter().any(|mechanism| mechanism == SCRAM_SHA_256) {
+        let offers = |name| offered.iter().any(|mechanism| mechanism == name);
+        let plus = offers(SCRAM_SHA_256_PLUS) && self.binding.is_some();
+        if !plus && !offers(SCRAM_SHA_256) {
             return Err(refused(&format!("the server offers {offered:?} and not {SCRAM_SHA_256}")));
         }
         if self.login.password.is_empty() {
             return Err(refused("the server asks for a password and database.password is empty"));
         }
         let password = self.login.password.as_bytes();
-        let scram = self.scram.insert(ScramSha256::new(password, ChannelBinding::unsupported()));
-        answer(|out| frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), out))
+        let (mechanism, binding) = match self.binding.take() {
+            Some(binding) if plus => {
+                (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(binding))
+            }
+            // Said so that the server notices when somebody took its offer away.
+            Some(_) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
+            None => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+        };
+        let scram = self.scram.insert(ScramSha256::new(password, binding));
+        answer(|out| frontend::sasl_initial_response(mechanism, scram.message(), out))
     }
 
     fn continue_scram(&mut self, message: &[u8]) -> Result<Step, ConnectorError> {
@@ -112,10 +126,5 @@ fn answer(
 }
 
 fn refused(what: &str) -> ConnectorError {
-    ConnectorError::stop(
-        code::LOGIN,
-        ErrorKind::Source,
-        what,
-        "check database.user, database.password and the server's pg_hba.conf",
-    )
+    ConnectorError::stop(code::LOGIN, ErrorKind::Source, what, LOGIN_REMEDY)
 }

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use highwater_connector::{Column, ConnectorError, ErrorKind};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, NoTls, Row};
+use tokio_postgres::{Client, Row};
 
 use crate::error::{code, from_query};
 use crate::lsn::Lsn;
@@ -13,10 +15,11 @@ use crate::name::TableName;
 use crate::pgoutput::{Relation, ReplicaIdentity};
 use crate::preflight::{Capacity, Publication, Published, Table};
 use crate::relation::RelationFacts;
-use crate::session::{NEVER_IDLE, PINNED};
+use crate::session::{NEVER_IDLE, PINNED, silent};
 use crate::settings::Login;
 use crate::shape::{JsonKind, type_id};
 use crate::start_decision::Slot;
+use crate::transport::{Established, Transport};
 
 /// An ordinary connection to the database.
 pub(crate) struct Catalog {
@@ -43,26 +46,10 @@ impl Catalog {
     /// # Errors
     /// When the server cannot be reached or refuses.
     pub(crate) async fn connect(login: &Login) -> Result<Self, ConnectorError> {
-        let mut config = tokio_postgres::Config::new();
-        config
-            .host(&login.host)
-            .port(login.port)
-            .user(&login.user)
-            .dbname(&login.database)
-            .application_name("highwater")
-            .connect_timeout(login.connect_timeout)
-            .options(options());
-        if !login.password.is_empty() {
-            config.password(&login.password);
-        }
-        let doing = "connecting";
-        let (client, connection) =
-            config.connect(NoTls).await.map_err(|error| from_query(doing, &error))?;
-        let driver = tokio::spawn(async move {
-            // Whoever waits for an answer is told of the error.
-            let _ = connection.await;
-        });
-        let mut catalog = Self { client, driver, version: 0 };
+        let mut catalog = match timeout(login.connect_timeout, Self::log_in(login)).await {
+            Ok(catalog) => catalog?,
+            Err(_) => return Err(silent(login)),
+        };
         catalog.statement("preparing the connection", NEVER_IDLE).await?;
         let version = catalog.one(
             "reading the version",
@@ -82,6 +69,32 @@ impl Catalog {
             ));
         }
         Ok(catalog)
+    }
+
+    async fn log_in(login: &Login) -> Result<Self, ConnectorError> {
+        let transport = Transport::open(login).await?;
+        let mut config = tokio_postgres::Config::new();
+        // The transport has agreed on TLS already, or on doing without.
+        let mode = if transport.is_encrypted() { SslMode::Require } else { SslMode::Disable };
+        config
+            .user(&login.user)
+            .dbname(&login.database)
+            .application_name("highwater")
+            .ssl_mode(mode)
+            .ssl_negotiation(SslNegotiation::Direct)
+            .options(options());
+        if !login.password.is_empty() {
+            config.password(&login.password);
+        }
+        let (client, connection) = config
+            .connect_raw(transport, Established)
+            .await
+            .map_err(|error| from_query("connecting", &error))?;
+        let driver = tokio::spawn(async move {
+            // Whoever waits for an answer is told of the error.
+            let _ = connection.await;
+        });
+        Ok(Self { client, driver, version: 0 })
     }
 
     /// Whether the connection still stands.

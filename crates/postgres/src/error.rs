@@ -24,6 +24,16 @@ pub mod code {
     pub const CONNECTION: &str = "PG_CONNECTION";
     /// The server refuses the user or the password.
     pub const LOGIN: &str = "PG_LOGIN_REFUSED";
+    /// The server does not speak TLS.
+    pub const TLS_UNAVAILABLE: &str = "PG_TLS_UNAVAILABLE";
+    /// The server's certificate is not accepted.
+    pub const TLS_CERTIFICATE: &str = "PG_TLS_CERTIFICATE";
+    /// The server does not accept our certificate.
+    pub const TLS_CLIENT: &str = "PG_TLS_CLIENT_CERTIFICATE";
+    /// No TLS connection can be agreed on.
+    pub const TLS_HANDSHAKE: &str = "PG_TLS_HANDSHAKE";
+    /// A certificate or key file cannot be used.
+    pub const TLS_FILES: &str = "PG_TLS_FILES";
     /// The server refuses a statement.
     pub const STATEMENT: &str = "PG_STATEMENT_FAILED";
     /// The server is older than what is read.
@@ -107,61 +117,100 @@ pub(crate) fn connection(what: impl Into<String>) -> ConnectorError {
     ConnectorError::again(code::CONNECTION, ErrorKind::Source, what)
 }
 
-/// The error that a server's answer amounts to.
-pub(crate) fn from_server(doing: &str, sqlstate: &str, message: &str) -> ConnectorError {
-    let what = format!("{doing}: {message} (SQLSTATE {sqlstate})");
-    match sqlstate {
-        // invalid_authorization_specification, invalid_password
-        "28000" | "28P01" => ConnectorError::stop(
-            code::LOGIN,
-            ErrorKind::Source,
-            what,
-            "check database.user, database.password and the server's pg_hba.conf",
-        ),
-        // invalid_catalog_name
-        "3D000" => ConnectorError::stop(
-            code::CONFIG,
-            ErrorKind::Configuration,
-            what,
-            "set database.dbname to a database that exists",
-        ),
-        // insufficient_privilege
-        "42501" => ConnectorError::stop(
-            code::PRIVILEGE,
-            ErrorKind::Source,
-            what,
-            "grant the missing privilege to the user of database.user",
-        ),
-        // character_not_in_repertoire: a database in SQL_ASCII holds bytes that are no text
-        "22021" => ConnectorError::stop(
-            code::VALUE,
-            ErrorKind::Data,
-            what,
-            "mend the value at the source, or leave its table out of the publication",
-        ),
-        // too_many_connections
-        "53300" if message.contains("max_wal_senders") => ConnectorError::again(
-            code::SENDERS_FULL,
-            ErrorKind::Source,
-            format!("{what}; raise max_wal_senders, or end readers in pg_stat_replication"),
-        ),
-        // object_in_use
-        "55006" => ConnectorError::again(code::SLOT_ACTIVE, ErrorKind::Source, what),
-        // object_not_in_prerequisite_state: an invalidated slot among others
-        "55000" if message.contains("slot") => ConnectorError::stop(
-            code::SLOT_LOST,
-            ErrorKind::Position,
-            what,
-            "look at wal_status in pg_replication_slots; a lost slot needs a new snapshot",
-        ),
-        _ => ConnectorError::again(code::STATEMENT, ErrorKind::Source, what),
+/// What to do when a login is refused.
+pub(crate) const LOGIN_REMEDY: &str =
+    "check database.user, database.password, database.sslmode and the server's pg_hba.conf";
+
+/// Conditions of the server that decide what happens next (manual, appendix A).
+pub(crate) mod sqlstate {
+    pub(crate) const INVALID_AUTHORIZATION: &str = "28000";
+    pub(crate) const INVALID_PASSWORD: &str = "28P01";
+    pub(crate) const INVALID_CATALOG_NAME: &str = "3D000";
+    pub(crate) const INSUFFICIENT_PRIVILEGE: &str = "42501";
+    /// A database in `SQL_ASCII` holds bytes that are no text.
+    pub(crate) const CHARACTER_NOT_IN_REPERTOIRE: &str = "22021";
+    pub(crate) const TOO_MANY_CONNECTIONS: &str = "53300";
+    pub(crate) const OBJECT_IN_USE: &str = "55006";
+    /// An invalidated slot among others.
+    pub(crate) const NOT_IN_PREREQUISITE_STATE: &str = "55000";
+    pub(crate) const LOCK_NOT_AVAILABLE: &str = "55P03";
+    pub(crate) const UNDEFINED_FILE: &str = "58P01";
+    /// An operator ended the connection, or the server stops.
+    pub(crate) const ADMIN_SHUTDOWN: &str = "57P01";
+    /// Another process of the server died, so that all connections end.
+    pub(crate) const CRASH_SHUTDOWN: &str = "57P02";
+    /// The server starts, recovers or stops.
+    pub(crate) const CANNOT_CONNECT_NOW: &str = "57P03";
+    /// The database was dropped.
+    pub(crate) const DATABASE_DROPPED: &str = "57P04";
+}
+
+/// What a server answered instead of what was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ServerError {
+    /// What it was asked for.
+    pub(crate) doing: String,
+    /// Which condition; see [`sqlstate`].
+    pub(crate) sqlstate: String,
+    /// Its words.
+    pub(crate) message: String,
+}
+
+impl From<ServerError> for ConnectorError {
+    fn from(error: ServerError) -> Self {
+        let ServerError { doing, sqlstate, message } = error;
+        let what = format!("{doing}: {message} (SQLSTATE {sqlstate})");
+        let stop =
+            |code, kind, remedy: &str| Self::stop(code, kind, what.as_str(), remedy.to_owned());
+        match sqlstate.as_str() {
+            sqlstate::INVALID_AUTHORIZATION | sqlstate::INVALID_PASSWORD => {
+                stop(code::LOGIN, ErrorKind::Source, LOGIN_REMEDY)
+            }
+            sqlstate::INVALID_CATALOG_NAME | sqlstate::DATABASE_DROPPED => stop(
+                code::CONFIG,
+                ErrorKind::Configuration,
+                "set database.dbname to a database that exists",
+            ),
+            sqlstate::INSUFFICIENT_PRIVILEGE => stop(
+                code::PRIVILEGE,
+                ErrorKind::Source,
+                "grant the missing privilege to the user of database.user",
+            ),
+            sqlstate::CHARACTER_NOT_IN_REPERTOIRE => stop(
+                code::VALUE,
+                ErrorKind::Data,
+                "mend the value at the source, or leave its table out of the publication",
+            ),
+            // The server has one condition for all its limits and names the setting in its words.
+            sqlstate::TOO_MANY_CONNECTIONS if message.contains("max_wal_senders") => Self::again(
+                code::SENDERS_FULL,
+                ErrorKind::Source,
+                format!("{what}; raise max_wal_senders, or end readers in pg_stat_replication"),
+            ),
+            sqlstate::OBJECT_IN_USE => Self::again(code::SLOT_ACTIVE, ErrorKind::Source, what),
+            // One condition again for whatever is not ready; only its words name the slot.
+            sqlstate::NOT_IN_PREREQUISITE_STATE if message.contains("slot") => stop(
+                code::SLOT_LOST,
+                ErrorKind::Position,
+                "look at wal_status in pg_replication_slots; a lost slot needs a new snapshot",
+            ),
+            sqlstate::ADMIN_SHUTDOWN | sqlstate::CRASH_SHUTDOWN | sqlstate::CANNOT_CONNECT_NOW => {
+                connection(what)
+            }
+            _ => Self::again(code::STATEMENT, ErrorKind::Source, what),
+        }
     }
 }
 
 /// The error of a query.
 pub(crate) fn from_query(doing: &str, error: &tokio_postgres::Error) -> ConnectorError {
     match error.as_db_error() {
-        Some(answer) => from_server(doing, answer.code().code(), answer.message()),
+        Some(answer) => ServerError {
+            doing: doing.to_owned(),
+            sqlstate: answer.code().code().to_owned(),
+            message: answer.message().to_owned(),
+        }
+        .into(),
         None => connection(format!("{doing}: {}", chain(error))),
     }
 }

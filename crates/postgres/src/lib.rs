@@ -10,6 +10,7 @@
 //!
 //! - `settings`, `filter`: the configuration, under Debezium's names.
 //! - `opening`: a start. `start_decision` and `preflight` decide it without I/O.
+//! - `transport`, `tls`, `channel_binding`: the way to the server.
 //! - `session`, `frame`, `reader`: the replication connection.
 //! - [`pgoutput`]: the decoder of the stream.
 //! - `engine`, `tables`, `envelope`: from messages to records, without I/O.
@@ -38,6 +39,7 @@
 
 mod auth;
 mod catalog;
+mod channel_binding;
 mod connector;
 mod copy_text;
 mod cursor;
@@ -66,6 +68,8 @@ mod stream;
 mod tables;
 mod task;
 mod timeline;
+mod tls;
+mod transport;
 
 pub use connector::PostgresConnector;
 pub use cursor::DecodeError;

@@ -13,13 +13,13 @@ use tokio::time::timeout;
 use crate::catalog::Catalog;
 use crate::engine::Output;
 use crate::envelope::Envelope;
-use crate::error::{begin_again, code, unreadable};
+use crate::error::{begin_again, code, sqlstate, unreadable};
 use crate::lsn::Lsn;
 use crate::name::{TableName, literal, quoted};
 use crate::offset::{State, StoredOffset};
 use crate::preflight::{self, Found, Plan, Publication, Published, Table};
 use crate::relation::captured;
-use crate::session::{Session, TextRow};
+use crate::session::{QueryError, Session, TextRow};
 use crate::settings::{Settings, SnapshotMode};
 use crate::snapshot::{Exported, Maker, Snapshot, progress_of};
 use crate::start_decision::{Action, Server, Situation, Slot, decide};
@@ -167,8 +167,13 @@ impl Opening<'_> {
         tracing::info!(slot = name, "making the slot; open transactions have to end first");
         match timeout(bound * 2 + Duration::from_secs(30), self.session.query(&sql)).await {
             Ok(Ok(rows)) => created(&rows),
-            Ok(Err(error)) if !error.what.contains("SQLSTATE 55P03") => Err(error),
-            _ => Err(self.waits(name).await),
+            Ok(Err(QueryError::Refused(error)))
+                if error.sqlstate == sqlstate::LOCK_NOT_AVAILABLE =>
+            {
+                Err(self.waits(name).await)
+            }
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(self.waits(name).await),
         }
     }
 
@@ -382,8 +387,10 @@ async fn history(
             Ok(timeline::parse(&file.unwrap_or_default()))
         }
         // The file is gone: a position on another timeline is then refused.
-        Err(error) if error.what.contains("SQLSTATE 58P01") => Ok(Vec::new()),
-        Err(error) => Err(error),
+        Err(QueryError::Refused(error)) if error.sqlstate == sqlstate::UNDEFINED_FILE => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -159,7 +159,9 @@ impl Pump {
                         self.report(false).await?;
                     }
                 }
-                Frame::Whole { tag: b'E', body } => return Err(server_error("streaming", body)),
+                Frame::Whole { tag: b'E', body } => {
+                    return Err(server_error("streaming", body).into());
+                }
                 Frame::Whole { tag: b'N' | b'S', .. } => {}
                 Frame::Whole { tag: b'c' | b'C' | b'Z', .. } => {
                     return Err(connection("the server ended the replication stream"));

@@ -5,15 +5,16 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use highwater_connector::ConnectorError;
 use postgres_protocol::message::frontend;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use crate::auth::{Authentication, Step};
-use crate::cursor::Cursor;
-use crate::error::{connection, from_server, unreadable};
+use crate::cursor::{Cursor, DecodeError};
+use crate::error::{ServerError, connection, unreadable};
 use crate::frame::{Frame, FrameBuffer};
 use crate::settings::Login;
+use crate::tls::tls_error;
+use crate::transport::{Transport, tls_cause};
 
 /// Settings of every connection, so that snapshot and stream give the same text, whatever the
 /// server, the database or the role sets.
@@ -43,17 +44,44 @@ const READ: usize = 128 * 1024;
 /// Bound of one write; longer than that means that the server does not read any more.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A byte stream to a server.
-trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for T {}
-
 /// A row of text values.
 pub(crate) type TextRow = Vec<Option<String>>;
 
 /// A connection in replication mode.
 pub(crate) struct Session {
-    stream: Box<dyn Stream>,
+    stream: Transport,
     frames: FrameBuffer,
+    host: String,
+}
+
+/// Why a statement gave nothing.
+#[derive(Debug)]
+pub(crate) enum QueryError {
+    /// The server refused it; the connection goes on.
+    Refused(ServerError),
+    /// The connection does not.
+    Broken(ConnectorError),
+}
+
+impl From<ConnectorError> for QueryError {
+    fn from(error: ConnectorError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<DecodeError> for QueryError {
+    fn from(error: DecodeError) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+impl From<QueryError> for ConnectorError {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Refused(error) => error.into(),
+            QueryError::Broken(error) => error,
+        }
+    }
 }
 
 impl Session {
@@ -63,21 +91,16 @@ impl Session {
     /// When the server cannot be reached in time, or refuses.
     pub(crate) async fn connect(login: &Login) -> Result<Self, ConnectorError> {
         let attempt = async {
-            let stream = open(login)
-                .await
-                .map_err(|error| connection(format!("{login:?} cannot be reached: {error}")))?;
+            let stream = Transport::open(login).await?;
             let frames = FrameBuffer::new(HANDSHAKE_LIMIT);
-            let mut session = Self { stream, frames };
+            let mut session = Self { stream, frames, host: login.host.clone() };
             session.start_up(login).await?;
             session.query(NEVER_IDLE).await?;
             Ok(session)
         };
         match timeout(login.connect_timeout, attempt).await {
             Ok(result) => result,
-            Err(_) => Err(connection(format!(
-                "{login:?} did not answer within {} ms",
-                login.connect_timeout.as_millis()
-            ))),
+            Err(_) => Err(silent(login)),
         }
     }
 
@@ -93,7 +116,7 @@ impl Session {
         frontend::startup_message(parameters.into_iter().chain(PINNED), &mut out)
             .map_err(|error| connection(format!("no startup message can be made: {error}")))?;
         self.send(&out).await?;
-        let mut authentication = Authentication::new(login);
+        let mut authentication = Authentication::new(login, self.stream.channel_binding());
         loop {
             let (tag, body) = self.message().await?;
             match tag {
@@ -102,7 +125,7 @@ impl Session {
                     Step::Wait | Step::Authenticated => {}
                 },
                 b'Z' => return Ok(()),
-                b'E' => return Err(server_error("connecting", body)),
+                b'E' => return Err(server_error("connecting", body).into()),
                 // Parameters, the cancel key, notices.
                 b'S' | b'K' | b'N' | b'v' => {}
                 other => return Err(unexpected(other)),
@@ -114,7 +137,7 @@ impl Session {
     ///
     /// # Errors
     /// When the server refuses it or the connection breaks.
-    pub(crate) async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, ConnectorError> {
+    pub(crate) async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, QueryError> {
         self.ask(sql).await?;
         let (mut rows, mut error) = (Vec::new(), None);
         loop {
@@ -122,9 +145,9 @@ impl Session {
             match tag {
                 b'D' => rows.push(text_row(body)?),
                 b'E' => error = Some(server_error(sql, body)),
-                b'Z' => return error.map_or(Ok(rows), Err),
+                b'Z' => return error.map_or(Ok(rows), |error| Err(QueryError::Refused(error))),
                 b'T' | b'C' | b'I' | b'N' | b'S' => {}
-                other => return Err(unexpected(other)),
+                other => return Err(unexpected(other).into()),
             }
         }
     }
@@ -143,7 +166,7 @@ impl Session {
             let (tag, body) = self.message().await?;
             match tag {
                 b'W' => break,
-                b'E' => return Err(server_error(sql, body)),
+                b'E' => return Err(server_error(sql, body).into()),
                 b'N' | b'S' => {}
                 other => return Err(unexpected(other)),
             }
@@ -191,7 +214,11 @@ impl Session {
         match self.stream.read_buf(self.frames.space(READ)).await {
             Ok(0) => Err(connection("the server closed the connection")),
             Ok(_) => Ok(()),
-            Err(error) => Err(connection(format!("the connection broke: {error}"))),
+            // Under TLS 1.3 a server refuses our certificate only after the handshake.
+            Err(error) => Err(tls_cause(&error).map_or_else(
+                || connection(format!("the connection broke: {error}")),
+                |cause| tls_error(&self.host, cause),
+            )),
         }
     }
 
@@ -208,14 +235,10 @@ impl Session {
     }
 }
 
-async fn open(login: &Login) -> std::io::Result<Box<dyn Stream>> {
-    if login.host.starts_with('/') {
-        let path = format!("{}/.s.PGSQL.{}", login.host, login.port);
-        return Ok(Box::new(UnixStream::connect(path).await?));
-    }
-    let stream = TcpStream::connect((login.host.as_str(), login.port)).await?;
-    stream.set_nodelay(true)?;
-    Ok(Box::new(stream))
+/// The server did not answer in time.
+pub(crate) fn silent(login: &Login) -> ConnectorError {
+    let within = login.connect_timeout.as_millis();
+    connection(format!("{login:?} did not answer within {within} ms"))
 }
 
 fn text_row(body: Bytes) -> Result<TextRow, ConnectorError> {
@@ -234,8 +257,8 @@ fn text_row(body: Bytes) -> Result<TextRow, ConnectorError> {
     Ok(row)
 }
 
-/// The error that an `ErrorResponse` amounts to.
-pub(crate) fn server_error(doing: &str, body: Bytes) -> ConnectorError {
+/// What an `ErrorResponse` says.
+pub(crate) fn server_error(doing: &str, body: Bytes) -> ServerError {
     let mut cursor = Cursor::new(body);
     let (mut sqlstate, mut message) = (String::new(), String::new());
     while let Ok(field @ 1..) = cursor.u8("error field") {
@@ -247,7 +270,7 @@ pub(crate) fn server_error(doing: &str, body: Bytes) -> ConnectorError {
             _ => {}
         }
     }
-    from_server(doing, &sqlstate, &message)
+    ServerError { doing: doing.to_owned(), sqlstate, message }
 }
 
 fn unexpected(tag: u8) -> ConnectorError {

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::code;
 use crate::filter::Filter;
+use crate::tls::{SslMode, Tls};
 
 /// How the publication comes about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +57,8 @@ pub(crate) struct Login {
     pub(crate) database: String,
     /// Bound of making a connection.
     pub(crate) connect_timeout: Duration,
+    /// See [`Tls`].
+    pub(crate) tls: Tls,
 }
 
 impl std::fmt::Debug for Login {
@@ -105,6 +108,7 @@ pub(crate) const RECORD_LIMIT: &str = "producer.override.max.request.size";
 /// The keys that the connector takes.
 pub(crate) fn definition() -> ConfigDef {
     let mut keys = login_keys();
+    keys.extend(tls_keys());
     keys.extend(capture_keys());
     keys.extend(running_keys());
     keys.extend(fixed_keys());
@@ -113,7 +117,7 @@ pub(crate) fn definition() -> ConfigDef {
 
 fn login_keys() -> Vec<ConfigKey> {
     use Importance::{High, Medium};
-    use KeyType::{Choice, Int, Password, String};
+    use KeyType::{Int, Password, String};
     vec![
         ConfigKey::new(
             "database.hostname",
@@ -151,13 +155,6 @@ fn login_keys() -> Vec<ConfigKey> {
             "Database whose changes are captured; a slot sees one database.",
         ),
         ConfigKey::new(
-            "database.sslmode",
-            Choice(&["disable", "prefer"]),
-            Some("prefer"),
-            Medium,
-            "disable and prefer connect without TLS, which this release does not speak yet; a server that insists on TLS refuses the connection. No mode that promises TLS is accepted.",
-        ),
-        ConfigKey::new(
             "database.connect.timeout.ms",
             Int { min: 100, max: 600_000 },
             Some("10000"),
@@ -170,6 +167,41 @@ fn login_keys() -> Vec<ConfigKey> {
             None,
             High,
             "Name of the trail topic and of the logical server in offsets and records: letters, digits, '.', '_' and '-', at most 200.",
+        ),
+    ]
+}
+
+fn tls_keys() -> Vec<ConfigKey> {
+    use Importance::Medium;
+    use KeyType::{Choice, String};
+    vec![
+        ConfigKey::new(
+            "database.sslmode",
+            Choice(&SslMode::NAMES),
+            Some("prefer"),
+            Medium,
+            "As in libpq. disable: no TLS. prefer: TLS where the server speaks it, else in the clear. require: TLS, whoever the server is; with database.sslrootcert the same as verify-ca. verify-ca: the server's certificate must be signed by database.sslrootcert. verify-full: it must also name database.hostname as a subject alternative name. On a Unix socket TLS is never used.",
+        ),
+        ConfigKey::new(
+            "database.sslrootcert",
+            String,
+            Some(""),
+            Medium,
+            "File with the certificates of the authorities to trust, PEM, at most 4 MiB; read by the server process at each connection. Needed by verify-ca and verify-full.",
+        ),
+        ConfigKey::new(
+            "database.sslcert",
+            String,
+            Some(""),
+            Medium,
+            "File with the certificate to log in with, followed by those between it and its authority, PEM. Only together with database.sslkey.",
+        ),
+        ConfigKey::new(
+            "database.sslkey",
+            String,
+            Some(""),
+            Medium,
+            "File with the key of database.sslcert: PEM or PKCS#8 DER, without a passphrase.",
         ),
     ]
 }
@@ -418,6 +450,12 @@ fn login(config: &Config) -> Login {
         connect_timeout: Duration::from_millis(
             config.int("database.connect.timeout.ms").unsigned_abs(),
         ),
+        tls: Tls {
+            mode: SslMode::of(config.text("database.sslmode")),
+            root: text("database.sslrootcert"),
+            certificate: text("database.sslcert"),
+            key: text("database.sslkey"),
+        },
     }
 }
 
@@ -458,10 +496,10 @@ fn check(config: &Config) -> Result<(), ConnectorError> {
             "slot.name {slot:?} is not made of lower-case letters, digits and '_', at most 63"
         )));
     }
-    match config.text("publication.name").len() {
-        1..=63 => Ok(()),
-        _ => Err(wrong("publication.name must have 1 to 63 bytes".to_owned())),
+    if !(1..=63).contains(&config.text("publication.name").len()) {
+        return Err(wrong("publication.name must have 1 to 63 bytes".to_owned()));
     }
+    login(config).tls.problem().map_or(Ok(()), |problem| Err(wrong(problem)))
 }
 
 fn wrong(what: String) -> ConnectorError {
@@ -513,6 +551,8 @@ mod tests {
             [("slot.name", "Shop"), ("snapshot.mode", "never")],
             [("table.include.list", "a.("), ("snapshot.mode", "never")],
             [("publication.name", ""), ("snapshot.mode", "never")],
+            [("database.sslmode", "verify-ca"), ("snapshot.mode", "never")],
+            [("database.sslcert", "/c.pem"), ("snapshot.mode", "never")],
         ] {
             assert_eq!(Settings::new(&config(&pairs)).unwrap_err().code, code::CONFIG, "{pairs:?}");
         }
