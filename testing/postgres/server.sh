@@ -11,6 +11,11 @@
 #   server.sh save DIR            keeps a copy of a paused one
 #   server.sh swap DIR            puts the copy in its place
 #   server.sh promote DIR PORT    starts a paused one as a standby and promotes it: a new timeline
+#   server.sh halt DIR HOW        stops it: smart, fast, immediate, or kill (SIGKILL, all processes)
+#   server.sh follow DIR PORT     starts a standby of it below DIR, prints its port
+#   server.sh succeed DIR         promotes that standby
+#   server.sh reload DIR PORT     makes it read its settings and certificates again, and waits
+#   server.sh put DIR NAME        writes standard input to a file of its data folder, mode 600
 #
 # The superuser is postgres with password secret. The roles legacy, clear and open log in with MD5,
 # a clear-text password and none.
@@ -63,6 +68,7 @@ host  all legacy 127.0.0.1/32 md5
 host  all clear  127.0.0.1/32 password
 host  all open   127.0.0.1/32 trust
 host  all all    127.0.0.1/32 scram-sha-256
+host  replication all 127.0.0.1/32 scram-sha-256
 local all all                 scram-sha-256
 HBA
 }
@@ -88,9 +94,11 @@ start() {
 }
 
 stop() {
-    local dir=$1 bin
+    local dir=$1 bin data
     bin=$(find_bin)
-    as_owner "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1 || true
+    for data in "$dir/data" "$dir/standby"; do
+        as_owner "$bin/pg_ctl" -D "$data" -m immediate stop >/dev/null 2>&1 || true
+    done
     rm -rf "$dir"
 }
 
@@ -100,6 +108,46 @@ control() {
     bin=$(find_bin)
     as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w "$@" >"$dir/control.log" 2>&1 ||
         { cat "$dir/control.log" "$dir/log" >&2; exit 1; }
+}
+
+# What the machine's loss of power would leave running: nothing.
+kill_all() {
+    local pid
+    pid=$(head -1 "$1/data/postmaster.pid")
+    # shellcheck disable=SC2046  # one word a process
+    kill -9 "$pid" $(pgrep -P "$pid")
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+}
+
+follow() {
+    local dir=$1 port=$2 bin standby
+    bin=$(find_bin)
+    PGPASSWORD=secret as_owner "$bin/pg_basebackup" -h 127.0.0.1 -p "$port" -U postgres \
+        -D "$dir/standby" -R -X stream -c fast >"$dir/follow.log" 2>&1 ||
+        { cat "$dir/follow.log" >&2; exit 1; }
+    for _ in 1 2 3 4 5 6 7 8; do
+        standby=$((20000 + RANDOM % 12000))
+        if as_owner "$bin/pg_ctl" -D "$dir/standby" -l "$dir/standby.log" -o "-p $standby" -w start \
+            >"$dir/follow.log" 2>&1; then
+            echo "$standby"
+            return 0
+        fi
+    done
+    cat "$dir/follow.log" "$dir/standby.log" >&2
+    exit 1
+}
+
+# The settings count for connections made after the postmaster has read them.
+reload() {
+    local dir=$1 before
+    before=$(grep -c 'received SIGHUP' "$dir/log" || true)
+    control "$dir" reload
+    until [ "$(grep -c 'received SIGHUP' "$dir/log" || true)" -gt "$before" ]; do sleep 0.05; done
+}
+
+put() {
+    as_owner tee "$1/data/$2" >/dev/null
+    as_owner chmod 600 "$1/data/$2"
 }
 
 hold() {
@@ -118,6 +166,7 @@ case ${1:-} in
     start) start "${2:?a folder}" ;;
     stop) stop "${2:?a folder}" ;;
     hold) hold ;;
+    reload) reload "${2:?a folder}" "${3:?a port}" ;;
     pause) control "${2:?a folder}" -m fast stop ;;
     resume) control "${2:?a folder}" -o "-p ${3:?a port}" start ;;
     save) as_owner cp -a "${2:?a folder}/data" "$2/saved" ;;
@@ -127,5 +176,18 @@ case ${1:-} in
         control "$2" -o "-p ${3:?a port}" start
         control "$2" promote
         ;;
-    *) echo "usage: server.sh start|stop|pause|save|swap DIR | resume|promote DIR PORT | hold" >&2; exit 2 ;;
+    halt)
+        case ${3:?how} in
+            kill) kill_all "${2:?a folder}" ;;
+            *) control "${2:?a folder}" -m "$3" stop ;;
+        esac
+        ;;
+    follow) follow "${2:?a folder}" "${3:?a port}" ;;
+    succeed) as_owner "$(find_bin)/pg_ctl" -D "${2:?a folder}/standby" -w promote >/dev/null ;;
+    put) put "${2:?a folder}" "${3:?a name}" ;;
+    *)
+        echo "usage: server.sh start|stop|pause|save|swap|succeed DIR | resume|promote|follow|reload DIR PORT |" \
+            "halt DIR HOW | put DIR NAME | hold" >&2
+        exit 2
+        ;;
 esac

@@ -17,4 +17,5 @@ mod shapes;
 mod snapshot;
 mod starts;
 mod timelines;
+mod tls;
 mod values;

@@ -1,6 +1,6 @@
 //! A throw-away server for all tests of this binary.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,6 +41,30 @@ impl Server {
         let port = self.port.to_string();
         let done = Command::new(script()).args([command, &self.dir, &port]).status().unwrap();
         assert!(done.success(), "{command}");
+    }
+
+    /// Stops it: `smart`, `fast`, `immediate`, `kill`. A stop in order waits for whoever is there.
+    pub(crate) fn halt(&self, how: &str) {
+        let done = Command::new(script()).args(["halt", &self.dir, how]).status().unwrap();
+        assert!(done.success(), "{how}");
+    }
+
+    /// Starts a standby of it and gives its port.
+    pub(crate) fn follow(&self) -> u16 {
+        let port = self.port.to_string();
+        let done = Command::new(script()).args(["follow", &self.dir, &port]).output().unwrap();
+        String::from_utf8(done.stdout).unwrap().trim().parse().expect("the standby's port")
+    }
+
+    /// Writes a file of the server's data folder.
+    pub(crate) fn put(&self, name: &str, content: &str) {
+        let mut child = Command::new(script())
+            .args(["put", &self.dir, name])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success(), "{name}");
     }
 
     /// Opens a database as the superuser.
