@@ -107,10 +107,12 @@ def python_tests(name, folder):
 
 
 def documentation(report):
-    """The book: that it can be built and no link in it is broken."""
+    """The book: it can be built, no link is broken, error codes have their pages and promises their proofs."""
     for name, command in {
         "docs: book": [os.path.join(DOCS, "book.sh")],
         "docs: links": [sys.executable, os.path.join(DOCS, "links.py")],
+        "docs: codes": [sys.executable, os.path.join(DOCS, "codes.py")],
+        "docs: promises": [sys.executable, os.path.join(DOCS, "promises.py")],
     }.items():
         command_part(name, command)(report)
 
@@ -191,7 +193,9 @@ PARTS = {
     "house-twins": python_tests("house", HOUSE),
     "comparator": python_tests("comparator", DEMO),
     "docs": documentation,
+    "docs-twins": python_tests("docs", DOCS),
     "cargo": cargo_tests,
+    "tutorial": command_part("tutorial", [sys.executable, os.path.join(DOCS, "tutorial.py")]),
     "demo": demo_whole,
     "nosuppress": demo_nosuppress,
 }

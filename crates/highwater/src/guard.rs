@@ -31,7 +31,7 @@ impl Refusal {
         match self {
             Self::Host => "HOST_NOT_ALLOWED",
             Self::Origin => "ORIGIN_NOT_ALLOWED",
-            Self::ContentType => "MEDIA_TYPE_UNSUPPORTED",
+            Self::ContentType => "MEDIA_TYPE_NOT_ALLOWED",
         }
     }
 
