@@ -13,6 +13,7 @@ import sys
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CRATES = os.path.join(REPOSITORY, "crates")
 PAGES = os.path.join(REPOSITORY, "docs", "reference", "errors")
+INDEX = PAGES + ".md"
 
 SCREAMING = re.compile(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"')
 # Codes may be one word where they can be nothing else.
@@ -80,7 +81,7 @@ def pages():
     """Each page's text by its code."""
     found = {}
     for name in sorted(os.listdir(PAGES)):
-        if name.endswith(".md") and name != "README.md":
+        if name.endswith(".md"):
             with open(os.path.join(PAGES, name), encoding="utf-8") as file:
                 found[name.removesuffix(".md")] = file.read()
     return found
@@ -92,19 +93,22 @@ def problems(codes, pages, index):
         yield f"{code} (crates/{codes[code]}) has no page docs/reference/errors/{code}.md"
     for code in sorted(set(pages) - set(codes)):
         yield f"docs/reference/errors/{code}.md: no such code is in the code"
+    # Not everywhere can two files differ by case alone.
+    for code in sorted({code for code in codes if code.lower() in codes} - {code.lower() for code in codes}):
+        yield f"{code} and {code.lower()} differ by case alone"
     for code, text in pages.items():
         if not text.startswith(f"# {code}\n"):
             yield f"docs/reference/errors/{code}.md does not begin with its code"
         for part in PARTS:
             if part not in text:
                 yield f"docs/reference/errors/{code}.md lacks {part!r}"
-        if f"]({code}.md)" not in index:
-            yield f"docs/reference/errors/README.md does not list {code}"
+        if f"](errors/{code}.md)" not in index:
+            yield f"docs/reference/errors.md does not list {code}"
 
 
 def main():
     """Prints what is wrong; the exit code says whether anything was."""
-    with open(os.path.join(PAGES, "README.md"), encoding="utf-8") as file:
+    with open(INDEX, encoding="utf-8") as file:
         index = file.read()
     found, written = codes(), pages()
     wrong = list(problems(found, written, index))

@@ -6,7 +6,7 @@ import codes
 
 CODE = 'fn a() { Err(refusal("PG_SLOT_LOST", what)) }'
 PAGE = "# PG_SLOT_LOST\n\nIt is lost.\n\n" + "\n\n".join(codes.PARTS)
-INDEX = "| [PG_SLOT_LOST](PG_SLOT_LOST.md) | It is lost. |"
+INDEX = "| [PG_SLOT_LOST](errors/PG_SLOT_LOST.md) | It is lost. |"
 
 
 def problems(pages, index=INDEX):
@@ -45,11 +45,15 @@ class Pages(unittest.TestCase):
         self.assertIn("has no page", problems({})[0])
 
     def test_a_page_without_a_code(self):
-        self.assertIn("no such code", problems({"PG_SLOT_LOST": PAGE, "PG_GONE": PAGE}, INDEX + "](PG_GONE.md)")[0])
+        self.assertIn("no such code", problems({"PG_SLOT_LOST": PAGE, "PG_GONE": PAGE}, INDEX + "](errors/PG_GONE.md)")[0])
 
     def test_a_page_without_a_part(self):
         for part in codes.PARTS:
             self.assertEqual(len(problems({"PG_SLOT_LOST": PAGE.replace(part, "")})), 1, part)
+
+    def test_two_codes_that_differ_by_case_alone(self):
+        both = dict.fromkeys(("PG_SLOT_LOST", "pg_slot_lost"), "error.rs")
+        self.assertIn("differ by case", list(codes.problems(both, {"PG_SLOT_LOST": PAGE}, INDEX))[1])
 
     def test_a_page_that_the_index_leaves_out(self):
         self.assertIn("does not list", problems({"PG_SLOT_LOST": PAGE}, "")[0])

@@ -86,7 +86,7 @@ impl Readiness {
     pub(crate) fn refusal(&self) -> Response {
         let stopping = self.phase() == Phase::Stopping;
         let (status, code, remedy) = if stopping {
-            ("stopping", "SERVER_STOPPING", "start it again: highwater server")
+            ("stopping", "SERVER_SHUTTING_DOWN", "start it again: highwater server")
         } else {
             ("starting", "SERVER_STARTING", "try again in a few seconds")
         };
