@@ -42,9 +42,9 @@ pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
 pub use offset::{Position, SourceOffset, SourcePartition};
-pub use record::{RecordKind, SourceItem, SourceRecord};
+pub use record::{NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord};
 pub use source::{
-    OffsetChange, OffsetStore, OffsetVerdict, SourceConnector, SourceTask, Start, Topics,
+    OffsetChange, OffsetStore, OffsetVerdict, Routing, SourceConnector, SourceTask, Start, Topics,
 };
 pub use states::{ColumnStates, STATES_HEADER};
 pub use table::{Column, TableDescription, TableKey, qualified_name, schema_topic};

@@ -6,6 +6,31 @@ use bytes::Bytes;
 
 use crate::{ColumnStates, Hw, Position};
 
+/// Header of a record that deletes a row under its old key: the key that the row goes on under.
+pub const NEW_KEY_HEADER: &str = "__debezium.newkey";
+
+/// Header of a record that creates a row under a new key: the key that it had before.
+pub const OLD_KEY_HEADER: &str = "__debezium.oldkey";
+
+/// The other key of a row whose key changed, on a topic of its table (rule R3).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OtherKey {
+    /// The row goes on under this key.
+    New(Bytes),
+    /// The row had this key before.
+    Old(Bytes),
+}
+
+impl OtherKey {
+    /// The header that says it.
+    pub fn header(&self) -> (&'static str, Bytes) {
+        match self {
+            Self::New(key) => (NEW_KEY_HEADER, key.clone()),
+            Self::Old(key) => (OLD_KEY_HEADER, key.clone()),
+        }
+    }
+}
+
 /// What a record is for; decides how the worker stores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordKind {
@@ -28,6 +53,8 @@ pub struct SourceRecord {
     pub key: Option<Bytes>,
     /// Record value, encoded.
     pub value: Option<Bytes>,
+    /// The other key, where the key of a row changed; sent as a header.
+    pub other_key: Option<OtherKey>,
     /// Where it stands in the source's history; sent as header `hw`.
     pub hw: Option<Hw>,
     /// Columns without a value; sent as header `hw.states` when it says something.

@@ -9,12 +9,23 @@ use crate::{
     SourcePartition, TableDescription,
 };
 
-/// Topics that a connector owns; made by the worker before the task starts.
+/// Which topics the records of a connector go to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Routing {
+    /// All into this trail: one partition, one owner, never compacted (rule R2). The worker makes
+    /// it before the task starts.
+    Trail(String),
+    /// Those of a table into a topic of its own, whose name begins with this prefix and a dot. The
+    /// worker makes each before its first record.
+    Tables(String),
+}
+
+/// Topics that a connector owns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topics {
-    /// The trail: one partition, one owner, never compacted (rule R2).
-    pub trail: String,
-    /// Table descriptions beside it (rule R4), compacted.
+    /// Where records go.
+    pub routing: Routing,
+    /// Table descriptions beside them (rule R4), compacted; made before the task starts.
     pub schema: String,
 }
 

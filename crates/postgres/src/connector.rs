@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::offset_change;
 use crate::opening::Connections;
-use crate::settings::{Settings, definition, fingerprint};
+use crate::settings::{Settings, definition, fingerprint, routing};
 use crate::task::PostgresTask;
 
 /// Names that `connector.class` may give.
@@ -60,9 +60,7 @@ impl SourceConnector for PostgresConnector {
     }
 
     fn topics(&self, config: &Config) -> Topics {
-        let trail = config.text("topic.prefix").to_owned();
-        let schema = schema_topic(&trail);
-        Topics { trail, schema }
+        Topics { routing: routing(config), schema: schema_topic(config.text("topic.prefix")) }
     }
 
     fn fingerprint(&self, config: &Config) -> String {

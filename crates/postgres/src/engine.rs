@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use highwater_connector::{
-    ConnectorError, ErrorKind, Generation, Hw, Position, RecordKind, SourceItem, SourceRecord,
-    TableDescription,
+    ConnectorError, ErrorKind, Generation, Hw, OtherKey, Position, RecordKind, SourceItem,
+    SourceRecord, TableDescription,
 };
 
 use crate::ddl;
-use crate::envelope::{Change, Encoded, Envelope, Origin};
+use crate::envelope::{Change, Encoded, Envelope, Origin, changes_key};
 use crate::error::{code, unreadable};
 use crate::filter::Filter;
 use crate::lsn::Lsn;
@@ -26,6 +26,7 @@ use crate::relation::{Known, RelationFacts, captured};
 use crate::settings::RECORD_LIMIT;
 use crate::shape::{JsonKind, Shape};
 use crate::tables::Tables;
+use crate::topic_names::TopicNames;
 
 /// The lane of every PostgreSQL source (rule P5).
 pub(crate) const LANE: &str = "pg";
@@ -33,9 +34,11 @@ pub(crate) const LANE: &str = "pg";
 /// Where records go and what they bear.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
-    /// The trail.
-    pub(crate) trail: Arc<str>,
-    /// The schema topic beside it.
+    /// The topics of records.
+    pub(crate) names: TopicNames,
+    /// Whether a tombstone follows a DELETE on the topic of a table.
+    pub(crate) tombstones: bool,
+    /// The schema topic beside them.
     pub(crate) schema: Arc<str>,
     /// Generation of this run.
     pub(crate) generation: Generation,
@@ -58,6 +61,7 @@ impl Output {
             partition: Some(0),
             key: json(serde_json::to_vec(&description.key())),
             value: json(serde_json::to_vec(description)),
+            other_key: None,
             hw: None,
             states: highwater_connector::ColumnStates::default(),
             position,
@@ -65,29 +69,33 @@ impl Output {
         }
     }
 
-    /// A record of the trail.
+    /// The record of an event of a table. One without a key goes to the first partition, so that
+    /// its repetition after a crash meets it there.
     ///
     /// # Errors
     /// When it is above the record limit.
     pub(crate) fn event(
         &self,
-        table: &TableName,
+        shape: &Shape,
         encoded: Encoded,
         hw: Hw,
         position: Arc<dyn Position>,
         boundary: bool,
     ) -> Result<SourceRecord, ConnectorError> {
-        let Encoded { key, value, states } = encoded;
-        let size = key.as_ref().map_or(0, Bytes::len) + value.len();
+        let Encoded { key, value, states, other_key } = encoded;
+        let [key_size, value_size] = [&key, &value].map(|part| part.as_ref().map_or(0, Bytes::len));
+        let size = key_size + value_size;
         if size > self.record_limit {
-            return Err(too_large(table, key.as_deref(), size, self.record_limit));
+            return Err(too_large(&shape.name, key.as_deref(), size, self.record_limit));
         }
+        let by_key = self.names.per_table() && key.is_some();
         Ok(SourceRecord {
             kind: RecordKind::Event,
-            topic: Arc::clone(&self.trail),
-            partition: Some(0),
+            topic: Arc::clone(&shape.topic),
+            partition: if by_key { None } else { Some(0) },
             key,
-            value: Some(value),
+            value,
+            other_key,
             hw: Some(hw),
             states,
             position,
@@ -108,6 +116,21 @@ struct Open {
     index: u64,
     /// Events that a stored offset covers.
     skip: u64,
+}
+
+/// Which record of which event.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    index: u64,
+    part: u32,
+    /// Whether the event is whole with it.
+    last: bool,
+}
+
+impl Part {
+    const fn only(index: u64) -> Self {
+        Self { index, part: 0, last: true }
+    }
 }
 
 /// See the module.
@@ -338,14 +361,57 @@ impl Engine {
         };
         let Some(index) = self.count() else { return Ok(()) };
         let origin = self.origin(lsn);
-        let encoded = match change {
-            Change::Truncate => self.bare(&shape.name, change, &origin),
-            _ => self
-                .envelope
-                .row(&shape, change, &origin)
-                .map_err(|error| undeliverable(&shape.name, &origin, &error.to_string()))?,
+        if self.output.names.per_table() {
+            return self.parts(&shape, change, &origin, index, out);
+        }
+        let encoded = self.encode(&shape, change, &origin)?;
+        self.push(&shape, encoded, Part::only(index), out)
+    }
+
+    /// The records of one event on the topic of its table (rule R3): a changed key is a row
+    /// deleted and a row created, and what is deleted has a tombstone behind it.
+    fn parts(
+        &mut self,
+        shape: &Shape,
+        change: Change<'_>,
+        origin: &Origin,
+        index: u64,
+        out: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        let part = |part, last| Part { index, part, last };
+        let (left, arrived) = match change {
+            Change::Update { old: Some(old), new } if changes_key(shape, old, new) => {
+                let mut left = self.encode(shape, Change::Delete { old }, origin)?;
+                let mut arrived = self.encode(shape, Change::Arrive { old, new }, origin)?;
+                left.other_key = arrived.key.clone().map(OtherKey::New);
+                arrived.other_key = left.key.clone().map(OtherKey::Old);
+                (left, Some(arrived))
+            }
+            Change::Delete { .. } => (self.encode(shape, change, origin)?, None),
+            _ => {
+                let encoded = self.encode(shape, change, origin)?;
+                return self.push(shape, encoded, Part::only(index), out);
+            }
         };
-        self.push(&shape.name, encoded, Some(shape.version), index, out)
+        let tombstone = (self.output.tombstones && left.key.is_some()).then(|| left.tombstone());
+        self.push(shape, left, part(0, tombstone.is_none() && arrived.is_none()), out)?;
+        if let Some(tombstone) = tombstone {
+            self.push(shape, tombstone, part(1, arrived.is_none()), out)?;
+        }
+        arrived.map_or(Ok(()), |arrived| self.push(shape, arrived, part(2, true), out))
+    }
+
+    fn encode(
+        &mut self,
+        shape: &Shape,
+        change: Change<'_>,
+        origin: &Origin,
+    ) -> Result<Encoded, ConnectorError> {
+        if matches!(change, Change::Truncate | Change::Ddl(_)) {
+            return Ok(Encoded::bare(self.envelope.mark(&shape.name, change, origin)));
+        }
+        let encoded = self.envelope.row(shape, change, origin);
+        encoded.map_err(|error| undeliverable(&shape.name, origin, &error.to_string()))
     }
 
     /// Finds the shape that holds from here on; where it is new or begins here, that is told
@@ -367,26 +433,35 @@ impl Engine {
             let position = self.position(at_index(self.open.as_ref()));
             out.push(SourceItem::Record(self.output.description(&description, position)));
         }
-        if let Some(before) = resolved.before {
-            let statement = ddl::inferred(&name, &before, &description);
-            if let Some(index) = self.count() {
-                let origin = self.origin(lsn);
-                let encoded = self.bare(&name, Change::Ddl(&statement), &origin);
-                self.push(&name, encoded, Some(description.version), index, out)?;
-            }
-        }
+        let topic = self.output.names.topic(&name)?;
         let known = self.relations.get_mut(&oid);
         let relation = known.as_ref().map(|known| &known.relation);
-        let shape = Arc::new(Shape::new(name, &description, relation));
+        let shape = Arc::new(Shape::new(name, topic, &description, relation));
         if let Some(known) = known {
             known.shape = Some(Arc::clone(&shape));
+        }
+        if let Some(before) = resolved.before {
+            self.altered(&shape, &ddl::inferred(&shape.name, &before, &description), lsn, out)?;
         }
         Ok(shape)
     }
 
-    fn bare(&mut self, name: &TableName, change: Change<'_>, origin: &Origin) -> Encoded {
-        let value = self.envelope.mark(name, change, origin);
-        Encoded { key: None, value, states: highwater_connector::ColumnStates::default() }
+    /// A trail tells that a table was altered; on the topic of a table Debezium's readers expect
+    /// rows alone, and the schema topic tells it.
+    fn altered(
+        &mut self,
+        shape: &Shape,
+        statement: &str,
+        lsn: Lsn,
+        out: &mut Vec<SourceItem>,
+    ) -> Result<(), ConnectorError> {
+        if self.output.names.per_table() {
+            return Ok(());
+        }
+        let Some(index) = self.count() else { return Ok(()) };
+        let origin = self.origin(lsn);
+        let encoded = self.encode(shape, Change::Ddl(statement), &origin)?;
+        self.push(shape, encoded, Part::only(index), out)
     }
 
     /// Counts one event; gives its index unless a stored offset covers it.
@@ -414,29 +489,32 @@ impl Engine {
 
     fn push(
         &mut self,
-        table: &TableName,
+        shape: &Shape,
         encoded: Encoded,
-        table_version: Option<u32>,
-        index: u64,
+        part: Part,
         out: &mut Vec<SourceItem>,
     ) -> Result<(), ConnectorError> {
         let Some(open) = &self.open else { return Ok(()) };
+        let Part { index, part, last } = part;
         let hw = Hw {
             generation: self.output.generation,
             lane: Some(LANE.to_owned()),
             position: open.position.clone(),
             index,
-            part: 0,
+            part,
             commit_time_us: Some(open.time.unix_us()),
-            table_version,
+            table_version: Some(shape.version),
             xid: Some(open.xid.to_string()),
             count: None,
         };
-        let partial = Partial { commit_lsn: open.commit_lsn, event_index: index + 1 };
-        let position = self.position(Some(partial));
-        let record = self.output.event(table, encoded, hw, position, false)?;
+        // An event is safe with its last part; until then its first one comes again, too.
+        let event_index = if last { index + 1 } else { index };
+        let partial = Partial { commit_lsn: open.commit_lsn, event_index };
+        let partial = (event_index > 0).then_some(partial);
+        let position = self.position(partial);
+        let record = self.output.event(shape, encoded, hw, position, false)?;
         self.release(out);
-        self.yielded = Some((self.floor, Some(partial)));
+        self.yielded = Some((self.floor, partial));
         self.pending = Some(record);
         Ok(())
     }
@@ -478,11 +556,11 @@ pub(crate) fn too_large(
         ErrorKind::Data,
         format!(
             "a row of {table} with key {key} makes a record of {size} bytes; {RECORD_LIMIT} of the \
-             connector is {limit}, and max.message.bytes of the trail is at least as much if the \
+             connector is {limit}, and max.message.bytes of its topic is at least as much if the \
              worker made it"
         ),
         format!(
-            "raise max.message.bytes of the trail topic above {size} where it is less, then \
+            "raise max.message.bytes of its topic above {size} where it is less, then \
              {RECORD_LIMIT} of the connector"
         ),
     )

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use highwater_connector::ColumnStates;
+use highwater_connector::{ColumnStates, OtherKey};
 
 use crate::json::Json;
 use crate::lsn::Lsn;
@@ -22,6 +22,8 @@ pub(crate) enum Change<'a> {
     Update { old: Option<&'a OldTuple>, new: &'a Tuple },
     /// `op=d`.
     Delete { old: &'a OldTuple },
+    /// `op=c`: an UPDATE that changed the key, under the new one (rule R3).
+    Arrive { old: &'a OldTuple, new: &'a Tuple },
     /// `op=t`.
     Truncate,
     /// `op=ddl`, with the inferred statement.
@@ -35,7 +37,7 @@ pub(crate) enum Change<'a> {
 impl Change<'_> {
     const fn op(self) -> &'static str {
         match self {
-            Self::Create { .. } => "c",
+            Self::Create { .. } | Self::Arrive { .. } => "c",
             Self::Read { .. } => "r",
             Self::Update { .. } => "u",
             Self::Delete { .. } => "d",
@@ -79,8 +81,24 @@ pub(crate) enum ValueError {
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub(crate) key: Option<Bytes>,
-    pub(crate) value: Bytes,
+    /// None in a tombstone.
+    pub(crate) value: Option<Bytes>,
     pub(crate) states: ColumnStates,
+    pub(crate) other_key: Option<OtherKey>,
+}
+
+impl Encoded {
+    /// A record without key.
+    pub(crate) fn bare(value: Bytes) -> Self {
+        let states = ColumnStates::default();
+        Self { key: None, value: Some(value), states, other_key: None }
+    }
+
+    /// The record that lets compaction forget the row that this one deletes.
+    pub(crate) fn tombstone(&self) -> Self {
+        let (key, other_key) = (self.key.clone(), self.other_key.clone());
+        Self { key, value: None, states: ColumnStates::default(), other_key }
+    }
 }
 
 /// Writes keys and values for one connector.
@@ -129,7 +147,8 @@ impl Envelope {
         self.json.raw(r#","after":"#);
         self.after(shape, change, &mut states)?;
         self.json.raw(",");
-        Ok(Encoded { key, value: self.close(&shape.name, change, origin), states })
+        let value = Some(self.close(&shape.name, change, origin));
+        Ok(Encoded { key, value, states, other_key: None })
     }
 
     /// The record of a change that has no rows.
@@ -246,6 +265,7 @@ impl Envelope {
         let (old, new) = match change {
             Change::Create { new } | Change::Read { new } => (None, new),
             Change::Update { old, new } => (old, new),
+            Change::Arrive { old, new } => (Some(old), new),
             _ => {
                 self.json.raw("null");
                 return Ok(());
@@ -324,13 +344,25 @@ fn old_cell<'a>(column: &ShapeColumn, at: usize, old: Option<&'a OldTuple>) -> O
     tuple.0.get(at).filter(|cell| **cell != Cell::Unchanged)
 }
 
+/// Whether an UPDATE gave the row another key. An old value that the server does not send did not
+/// change.
+pub(crate) fn changes_key(shape: &Shape, old: &OldTuple, new: &Tuple) -> bool {
+    let mut keys = shape.columns.iter().enumerate().filter(|(_, column)| column.key);
+    keys.any(|(at, column)| match (old_cell(column, at, Some(old)), new.0.get(at)) {
+        (_, Some(Cell::Unchanged)) | (None, _) => false,
+        (old, new) => old != new,
+    })
+}
+
 fn key_cell<'a>(column: &ShapeColumn, at: usize, change: Change<'a>) -> Option<&'a Cell> {
+    let updated = |old, new: &'a Tuple| match new.0.get(at) {
+        Some(Cell::Unchanged) => old_cell(column, at, old),
+        cell => cell,
+    };
     match change {
         Change::Create { new } | Change::Read { new } => new.0.get(at),
-        Change::Update { old, new } => match new.0.get(at) {
-            Some(Cell::Unchanged) => old_cell(column, at, old),
-            cell => cell,
-        },
+        Change::Update { old, new } => updated(old, new),
+        Change::Arrive { old, new } => updated(Some(old), new),
         Change::Delete { old } => old_cell(column, at, Some(old)),
         _ => None,
     }

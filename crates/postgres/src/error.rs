@@ -92,6 +92,8 @@ pub mod code {
     pub const VALUE: &str = "PG_VALUE_UNREADABLE";
     /// A row is above the record limit.
     pub const TOO_LARGE: &str = "PG_RECORD_TOO_LARGE";
+    /// A table has no topic of its own.
+    pub const TOPIC_NAME: &str = "PG_TOPIC_NAME";
     /// A table was rewritten while it was to be read.
     pub const REWRITTEN: &str = "PG_TABLE_REWRITTEN";
 }

@@ -13,7 +13,7 @@
 //! - `transport`, `tls`, `channel_binding`: the way to the server.
 //! - `session`, `frame`, `reader`: the replication connection.
 //! - [`pgoutput`]: the decoder of the stream.
-//! - `engine`, `tables`, `envelope`: from messages to records, without I/O.
+//! - `engine`, `tables`, `envelope`, `topic_names`: from messages to records, without I/O.
 //! - `snapshot`, `copy_text`: the tables as they were at a point.
 //! - [`PostgresConnector`]: what the worker sees of all this.
 //!
@@ -69,6 +69,7 @@ mod tables;
 mod task;
 mod timeline;
 mod tls;
+mod topic_names;
 mod transport;
 
 pub use connector::PostgresConnector;

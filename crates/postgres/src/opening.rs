@@ -26,6 +26,7 @@ use crate::start_decision::{Action, Server, Situation, Slot, decide};
 use crate::stream::{Behind, Stream};
 use crate::tables::Tables;
 use crate::timeline;
+use crate::topic_names::TopicNames;
 
 /// How often and how long a slot is waited for that somebody reads: our own walsender of a
 /// moment ago, mostly.
@@ -89,7 +90,10 @@ pub(crate) async fn open(
         Action::Adopt(lsn) => (opening.stored(opening.offset(State::Streaming, lsn)).await?, None),
         Action::Resume(offset) => (*offset, None),
     };
-    let maker = maker(settings, start, &opening.server);
+    let mut maker = maker(settings, start, &opening.server);
+    for table in &publication.0 {
+        maker.output.names.topic(table)?;
+    }
     opening.go_on(offset, exported, maker, &tables).await
 }
 
@@ -231,7 +235,8 @@ fn read(offset: &SourceOffset) -> Result<StoredOffset, ConnectorError> {
 fn maker(settings: &Settings, start: Start, server: &Server) -> Maker {
     Maker {
         output: Output {
-            trail: Arc::from(settings.prefix.as_str()),
+            names: TopicNames::new(&settings.routing),
+            tombstones: settings.tombstones,
             schema: Arc::from(highwater_connector::schema_topic(&settings.prefix)),
             generation: start.generation,
             record_limit: settings.record_limit,

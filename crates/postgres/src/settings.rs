@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use highwater_connector::{
-    Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Importance, KeyType,
+    Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Importance, KeyType, Routing,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -73,8 +73,12 @@ impl std::fmt::Debug for Login {
 pub(crate) struct Settings {
     /// See [`Login`].
     pub(crate) login: Login,
-    /// `topic.prefix`: the trail's name.
+    /// `topic.prefix`: the trail's name, or what the names of tables' topics begin with.
     pub(crate) prefix: String,
+    /// Whether records go to a trail or to topics of their tables.
+    pub(crate) routing: Routing,
+    /// Whether a tombstone follows a DELETE.
+    pub(crate) tombstones: bool,
     /// Name of the slot.
     pub(crate) slot: String,
     /// Name of the publication.
@@ -166,7 +170,7 @@ fn login_keys() -> Vec<ConfigKey> {
             String,
             None,
             High,
-            "Name of the trail topic and of the logical server in offsets and records: letters, digits, '.', '_' and '-', at most 200.",
+            "Name of the trail topic, or what the names of tables' topics begin with, and of the logical server in offsets and records: letters, digits, '.', '_' and '-', at most 200.",
         ),
     ]
 }
@@ -326,7 +330,7 @@ fn running_keys() -> Vec<ConfigKey> {
 }
 
 fn fixed_keys() -> Vec<ConfigKey> {
-    use Importance::Low;
+    use Importance::{High, Low};
     use KeyType::Choice;
     vec![
         ConfigKey::new(
@@ -338,10 +342,10 @@ fn fixed_keys() -> Vec<ConfigKey> {
         ),
         ConfigKey::new(
             "topic.routing",
-            Choice(&["trail"]),
+            Choice(&["trail", "table"]),
             Some("trail"),
-            Low,
-            "trail: one topic with one partition for all tables, in commit order.",
+            High,
+            "trail: one topic with one partition for all tables, in commit order. table: a topic a table, named prefix.schema.table as Debezium names it, partitioned by the record's key.",
         ),
         ConfigKey::new(
             "slot.drop.on.stop",
@@ -373,10 +377,10 @@ fn fixed_keys() -> Vec<ConfigKey> {
         ),
         ConfigKey::new(
             "tombstones.on.delete",
-            Choice(&["false"]),
-            Some("false"),
+            Choice(&["", "true", "false"]),
+            Some(""),
             Low,
-            "A trail is never compacted and has no tombstones.",
+            "Whether a DELETE on the topic of a table is followed by a record of the same key without value, which lets compaction forget the row. Empty: yes. A trail is never compacted and has none.",
         ),
     ]
 }
@@ -393,6 +397,8 @@ impl Settings {
         Ok(Self {
             login: login(config),
             prefix: text("topic.prefix"),
+            routing: routing(config),
+            tombstones: config.text("tombstones.on.delete") != "false",
             slot: text("slot.name"),
             publication: text("publication.name"),
             autocreate: match config.text("publication.autocreate.mode") {
@@ -420,6 +426,15 @@ impl Settings {
     }
 }
 
+/// Where the records of a connector with this configuration go.
+pub(crate) fn routing(config: &Config) -> Routing {
+    let prefix = config.text("topic.prefix").to_owned();
+    match config.text("topic.routing") {
+        "table" => Routing::Tables(prefix),
+        _ => Routing::Trail(prefix),
+    }
+}
+
 /// Fingerprint of the captured set: of everything that changes which events a transaction has.
 pub(crate) fn fingerprint(config: &Config) -> String {
     const COUNTED: [&str; 6] = [
@@ -431,10 +446,14 @@ pub(crate) fn fingerprint(config: &Config) -> String {
         "schema.exclude.list",
     ];
     let mut hash = Sha256::new();
-    for name in COUNTED {
-        let value = config.text(name);
+    let mut add = |value: &str| {
         hash.update(value.len().to_le_bytes());
         hash.update(value);
+    };
+    COUNTED.iter().for_each(|name| add(config.text(name)));
+    // On topics of tables an altered table is no event.
+    if matches!(routing(config), Routing::Tables(_)) {
+        add("table");
     }
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -496,6 +515,9 @@ fn check(config: &Config) -> Result<(), ConnectorError> {
             "slot.name {slot:?} is not made of lower-case letters, digits and '_', at most 63"
         )));
     }
+    if config.text("topic.routing") == "trail" && config.text("tombstones.on.delete") == "true" {
+        return Err(wrong("tombstones.on.delete=true needs topic.routing=table".to_owned()));
+    }
     if !(1..=63).contains(&config.text("publication.name").len()) {
         return Err(wrong("publication.name must have 1 to 63 bytes".to_owned()));
     }
@@ -553,6 +575,7 @@ mod tests {
             [("publication.name", ""), ("snapshot.mode", "never")],
             [("database.sslmode", "verify-ca"), ("snapshot.mode", "never")],
             [("database.sslcert", "/c.pem"), ("snapshot.mode", "never")],
+            [("tombstones.on.delete", "true"), ("topic.routing", "trail")],
         ] {
             assert_eq!(Settings::new(&config(&pairs)).unwrap_err().code, code::CONFIG, "{pairs:?}");
         }
@@ -564,6 +587,7 @@ mod tests {
         assert_eq!(base, fingerprint(&config(&[("snapshot.fetch.size", "7")])));
         assert_ne!(base, fingerprint(&config(&[("table.include.list", "public.a")])));
         assert_ne!(base, fingerprint(&config(&[("publication.name", "other")])));
+        assert_ne!(base, fingerprint(&config(&[("topic.routing", "table")])));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The shape of a table's rows, compiled for writing them.
 
+use std::sync::Arc;
+
 use highwater_connector::{Column, TableDescription};
 
 use crate::json::Json;
@@ -77,6 +79,8 @@ pub(crate) struct ShapeColumn {
 pub(crate) struct Shape {
     /// The table.
     pub(crate) name: TableName,
+    /// The topic of its records.
+    pub(crate) topic: Arc<str>,
     /// Version of its description.
     pub(crate) version: u32,
     /// Columns in the table's order.
@@ -89,6 +93,7 @@ impl Shape {
     /// The shape of a description; the relation, if there is one, says what a key tuple holds.
     pub(crate) fn new(
         name: TableName,
+        topic: Arc<str>,
         description: &TableDescription,
         relation: Option<&Relation>,
     ) -> Self {
@@ -103,7 +108,7 @@ impl Shape {
             .map(|(at, column)| ShapeColumn::new(column, identity(at)))
             .collect();
         let keyed = columns.iter().any(|column| column.key);
-        Self { name, version: description.version, columns, keyed }
+        Self { name, topic, version: description.version, columns, keyed }
     }
 }
 

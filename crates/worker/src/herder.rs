@@ -346,7 +346,7 @@ impl Herder {
         self.check_owner(&pipeline).map_err(Refusal::Invalid)
     }
 
-    /// Rule R2: a trail has one owner.
+    /// Rule R2: a topic has one owner.
     fn check_owner(&self, pipeline: &Pipeline) -> Result<(), Vec<Problem>> {
         let configs = self.configs().clone();
         let others = configs
@@ -358,7 +358,7 @@ impl Herder {
             Some((owner, topic)) => Err(vec![Problem {
                 key: "topic.prefix".to_owned(),
                 message: format!(
-                    "leads to topic {topic}, which connector {owner} owns; a trail has one owner"
+                    "leads to topic {topic}, which connector {owner} owns; a topic has one owner"
                 ),
             }]),
         }

@@ -7,6 +7,7 @@ use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Pro
 
 use crate::WorkerConfig;
 use crate::backoff::Backoff;
+use crate::topics::TableTopicSettings;
 
 /// Key of the connector's name.
 pub(crate) const NAME: &str = "name";
@@ -21,6 +22,11 @@ const RETRY_DELAY_MAX: &str = "errors.retry.delay.max.ms";
 pub(crate) const MAX_RECORD: &str = "producer.override.max.request.size";
 const RETENTION_MS: &str = "trail.retention.ms";
 const RETENTION_BYTES: &str = "trail.retention.bytes";
+const TABLE_PARTITIONS: &str = "topic.creation.default.partitions";
+const TABLE_REPLICATION: &str = "topic.creation.default.replication.factor";
+const TABLE_CLEANUP: &str = "topic.creation.default.cleanup.policy";
+const TABLE_RETENTION_MS: &str = "topic.creation.default.retention.ms";
+const TABLE_RETENTION_BYTES: &str = "topic.creation.default.retention.bytes";
 
 /// What the worker reads of a connector's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,12 +39,23 @@ pub(crate) struct TaskSettings {
     pub(crate) retention_ms: String,
     /// Text of topic configuration `retention.bytes`.
     pub(crate) retention_bytes: String,
+    pub(crate) tables: TableTopicSettings,
 }
 
 /// The keys that every connector may carry beside its own, in the order of the reference.
 pub fn worker_keys() -> Vec<ConfigKey> {
+    let mut keys = run_keys();
+    keys.extend(topic_keys());
+    keys
+}
+
+const fn number(min: i64, max: i64) -> KeyType {
+    KeyType::Int { min, max }
+}
+
+fn run_keys() -> Vec<ConfigKey> {
     let text = KeyType::String;
-    let times = |min, max| KeyType::Int { min, max };
+    let times = number;
     vec![
         ConfigKey::new(NAME, text, Some(""), Importance::High, "Name of the connector."),
         ConfigKey::new(
@@ -92,9 +109,14 @@ pub fn worker_keys() -> Vec<ConfigKey> {
             Importance::Medium,
             "Largest record in bytes, with key and headers. The task stops at a larger one.",
         ),
+    ]
+}
+
+fn topic_keys() -> Vec<ConfigKey> {
+    vec![
         ConfigKey::new(
             RETENTION_MS,
-            times(-1, i64::MAX),
+            number(-1, i64::MAX),
             Some("604800000"),
             Importance::High,
             "How long the trail keeps records, in milliseconds since they were appended; -1: for \
@@ -102,10 +124,48 @@ pub fn worker_keys() -> Vec<ConfigKey> {
         ),
         ConfigKey::new(
             RETENTION_BYTES,
-            times(-1, i64::MAX),
+            number(-1, i64::MAX),
             Some("-1"),
             Importance::Medium,
             "How many bytes the trail keeps; -1: no bound. Used when the trail is made.",
+        ),
+        ConfigKey::new(
+            TABLE_PARTITIONS,
+            number(1, 10_000),
+            Some("1"),
+            Importance::Medium,
+            "Partitions of the topic of a table, 1 to 10000. Used when the topic is made, as are the \
+             other topic.creation keys; a topic that exists is written as it is.",
+        ),
+        ConfigKey::new(
+            TABLE_REPLICATION,
+            number(-1, -1),
+            Some("-1"),
+            Importance::Low,
+            "Replicas of the topic of a table; -1, the cluster's own default, is the one choice.",
+        ),
+        ConfigKey::new(
+            TABLE_CLEANUP,
+            KeyType::Choice(&["delete", "compact", "compact,delete", "delete,compact"]),
+            Some("delete"),
+            Importance::Medium,
+            "cleanup.policy of the topic of a table. A compacted topic takes no record without a key: \
+             the connector stops at a TRUNCATE and at a table without key.",
+        ),
+        ConfigKey::new(
+            TABLE_RETENTION_MS,
+            number(-1, i64::MAX),
+            Some("604800000"),
+            Importance::Medium,
+            "How long the topic of a table keeps records, in milliseconds since they were appended; \
+             -1: for ever.",
+        ),
+        ConfigKey::new(
+            TABLE_RETENTION_BYTES,
+            number(-1, i64::MAX),
+            Some("-1"),
+            Importance::Low,
+            "How many bytes a partition of the topic of a table keeps; -1: no bound.",
         ),
     ]
 }
@@ -136,10 +196,25 @@ impl TaskSettings {
             flush_interval: millis(FLUSH_INTERVAL),
             drain_timeout: millis(DRAIN_TIMEOUT),
             backoff: Backoff { cap: millis(RETRY_DELAY_MAX), give_up_after },
-            max_record_bytes: usize::try_from(config.int(MAX_RECORD)).unwrap_or(usize::MAX),
+            max_record_bytes: max_record_bytes(config),
             retention_ms: config.text(RETENTION_MS).trim().to_owned(),
             retention_bytes: config.text(RETENTION_BYTES).trim().to_owned(),
+            tables: table_topics(config),
         }
+    }
+}
+
+fn max_record_bytes(config: &Config) -> usize {
+    usize::try_from(config.int(MAX_RECORD)).unwrap_or(usize::MAX)
+}
+
+fn table_topics(config: &Config) -> TableTopicSettings {
+    TableTopicSettings {
+        partitions: i32::try_from(config.int(TABLE_PARTITIONS)).unwrap_or(1),
+        cleanup_policy: config.text(TABLE_CLEANUP).to_owned(),
+        retention_ms: config.text(TABLE_RETENTION_MS).trim().to_owned(),
+        retention_bytes: config.text(TABLE_RETENTION_BYTES).trim().to_owned(),
+        max_record_bytes: max_record_bytes(config),
     }
 }
 

@@ -11,7 +11,8 @@
 //!
 //! The flow of a task, file by file: `runner` keeps a connector as its operator wants it,
 //! `opening` reads what is stored and checks it against the log (`tail`, `origin`), `task` polls
-//! and sends through an `outbox`, whose `ledger` says what may be stored. `herder` changes what
+//! and sends through an `outbox`, whose `ledger` says what may be stored and whose `task_topics`
+//! are made as they come. `herder` changes what
 //! operators want, `rest` is Kafka Connect's REST API in front of it.
 //!
 //! ```no_run
@@ -57,6 +58,7 @@ mod status;
 mod statuses;
 mod tail;
 mod task;
+mod task_topics;
 mod topics;
 mod worker;
 

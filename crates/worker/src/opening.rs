@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use highwater_connector::{
-    ConnectorError, ErrorKind, Generation, GenerationMark, OffsetStore, Start, TableDescription,
+    ConnectorError, ErrorKind, Generation, GenerationMark, OffsetStore, Routing, Start,
+    TableDescription,
 };
 use highwater_kafka::ReadRecord;
 use tokio::sync::{Mutex, watch};
@@ -14,10 +15,11 @@ use crate::cluster::{Cluster, log_error};
 use crate::ledger::Ledger;
 use crate::offsets::{self, Offsets, StoredOffset};
 use crate::origin::{self, Known, Origin};
-use crate::outbox::{OffsetSlot, Outbox, OutboxStore, RecordLimit};
+use crate::outbox::{OffsetSlot, Outbox, OutboxStore};
 use crate::pipeline::Pipeline;
 use crate::status::Status;
 use crate::task::{Running, StopSignal};
+use crate::task_topics::{self, TaskTopics};
 use crate::{tail, topics};
 
 /// Opens the source of `pipeline` where its stored offset says.
@@ -37,8 +39,8 @@ pub(crate) async fn open(
         .map_err(|error| log_error(&error))?
         .unwrap_or_else(|| nothing_stored(pipeline));
     let stored = undamaged(pipeline, stored)?;
-    let trail = pipeline.topics.trail.as_str();
-    let may_hold_more = tail::check(&cluster.reader, &pipeline.name, trail, &stored.tail).await?;
+    let routing = &pipeline.topics.routing;
+    let may_hold_more = tail::check(&cluster.reader, &pipeline.name, routing, &stored.tail).await?;
     topics::ensure_connector(&cluster.admin, pipeline).await?;
 
     let tail = stored.tail.clone();
@@ -112,14 +114,23 @@ async fn outbox(
     ledger: Ledger,
     slot: OffsetSlot,
 ) -> Result<Outbox, ConnectorError> {
-    let connector = pipeline.settings.max_record_bytes;
-    let topic = topics::max_message_bytes(&cluster.admin, &pipeline.topics.trail)
-        .await
-        .map_err(|error| log_error(&error))?;
-    let writer = cluster.writer(connector).map_err(|error| log_error(&error))?;
-    let mut outbox = Outbox::new(writer, ledger, slot, RecordLimit { connector, topic });
+    let limit = pipeline.settings.max_record_bytes;
+    let writer = cluster.writer(limit).map_err(|error| log_error(&error))?;
+    let topics = task_topics(pipeline, cluster).await?;
+    let mut outbox = Outbox::new(writer, ledger, slot, limit, topics);
     outbox.begin().await?;
     Ok(outbox)
+}
+
+async fn task_topics(pipeline: &Pipeline, cluster: &Cluster) -> Result<TaskTopics, ConnectorError> {
+    let admin = &cluster.admin;
+    let schema = pipeline.topics.schema.as_str();
+    let mut known = vec![(Arc::from(schema), task_topics::facts(admin, schema).await?)];
+    if let Routing::Trail(trail) = &pipeline.topics.routing {
+        known.push((Arc::from(trail.as_str()), task_topics::facts(admin, trail).await?));
+        return Ok(TaskTopics::fixed(known));
+    }
+    Ok(TaskTopics::fixed(known).with_tables(admin.clone(), pipeline.settings.tables.clone()))
 }
 
 async fn start(

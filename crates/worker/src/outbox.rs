@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use highwater_connector::{
-    ConnectorError, ErrorKind, GenerationMark, HW_HEADER, OffsetStore, Position, RecordKind,
-    STATES_HEADER, SourceOffset, SourceRecord,
+    ConnectorError, ErrorKind, GenerationMark, HW_HEADER, Hw, OffsetStore, OtherKey, Position,
+    RecordKind, STATES_HEADER, SourceOffset, SourceRecord,
 };
 use highwater_kafka::{KafkaError, OutgoingRecord, Writer};
 use tokio::sync::Mutex;
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::cluster::log_error;
 use crate::ledger::{Ledger, Pending};
 use crate::offsets;
+use crate::task_topics::TaskTopics;
 
 /// How long the log may take to acknowledge what is in flight: above the writer's own time-out,
 /// which says more about the cause.
@@ -33,12 +34,12 @@ pub(crate) struct OffsetSlot {
 }
 
 /// How large a record may be, and which settings say so.
-#[derive(Clone, Debug)]
-pub(crate) struct RecordLimit {
+#[derive(Clone, Copy, Debug)]
+struct RecordLimit {
     /// The connector's own bound, in bytes.
-    pub(crate) connector: usize,
-    /// The trail's `max.message.bytes`, when the broker says it.
-    pub(crate) topic: Option<usize>,
+    connector: usize,
+    /// The topic's `max.message.bytes`, when the broker says it.
+    topic: Option<usize>,
 }
 
 impl RecordLimit {
@@ -52,7 +53,9 @@ pub(crate) struct Outbox {
     writer: Box<dyn Writer>,
     ledger: Ledger,
     slot: OffsetSlot,
-    limit: RecordLimit,
+    /// Bound of a record, in bytes.
+    limit: usize,
+    topics: TaskTopics,
     acknowledged: u64,
     stored: Option<SourceOffset>,
 }
@@ -62,9 +65,10 @@ impl Outbox {
         writer: Box<dyn Writer>,
         ledger: Ledger,
         slot: OffsetSlot,
-        limit: RecordLimit,
+        limit: usize,
+        topics: TaskTopics,
     ) -> Self {
-        Self { writer, ledger, slot, limit, acknowledged: 0, stored: None }
+        Self { writer, ledger, slot, limit, topics, acknowledged: 0, stored: None }
     }
 
     /// Opens the writer's transaction, where its contract has one.
@@ -76,20 +80,19 @@ impl Outbox {
     /// can be sooner in the log (rule R4).
     ///
     /// # Errors
-    /// `RECORD_TOO_LARGE` by name (rule R5); what the log says when it fails.
+    /// `RECORD_TOO_LARGE` and `RECORD_WITHOUT_KEY` by name (rules R5, R2); a topic that cannot be
+    /// used; what the log says when it fails.
     pub(crate) async fn accept(&mut self, record: SourceRecord) -> Result<(), ConnectorError> {
-        let SourceRecord { kind, topic, partition, key, value, hw, states, position, .. } = record;
-        let mut headers = Vec::with_capacity(2);
-        if let Some(hw) = &hw {
-            headers.push((HW_HEADER, Bytes::from(hw.encode())));
+        let kind = record.kind;
+        let (outgoing, hw, position) = outgoing(record);
+        let facts = self.topics.ready(&outgoing.topic).await?;
+        if facts.compacted && outgoing.key.is_none() {
+            return Err(without_key(&outgoing));
         }
-        if !states.is_empty() {
-            headers.push((STATES_HEADER, Bytes::from(states.encode())));
-        }
-        let outgoing = OutgoingRecord { topic, partition, key, value, headers };
         let size = size_of(&outgoing);
-        if !self.limit.admits(size) {
-            return Err(too_large(&outgoing, size, &self.limit));
+        let limit = RecordLimit { connector: self.limit, topic: facts.max_message_bytes };
+        if !limit.admits(size) {
+            return Err(too_large(&outgoing, size, &limit));
         }
         match self.writer.send(outgoing).await {
             Ok(sequence) => self.ledger.sent(sequence, hw, position),
@@ -204,6 +207,20 @@ impl Outbox {
     }
 }
 
+/// The record as the log gets it, with what the ledger needs.
+fn outgoing(record: SourceRecord) -> (OutgoingRecord, Option<Hw>, Arc<dyn Position>) {
+    let SourceRecord { topic, partition, key, value, other_key, hw, states, position, .. } = record;
+    let mut headers = Vec::with_capacity(2);
+    if let Some(hw) = &hw {
+        headers.push((HW_HEADER, Bytes::from(hw.encode())));
+    }
+    if !states.is_empty() {
+        headers.push((STATES_HEADER, Bytes::from(states.encode())));
+    }
+    headers.extend(other_key.as_ref().map(OtherKey::header));
+    (OutgoingRecord { topic, partition, key, value, headers }, hw, position)
+}
+
 fn size_of(record: &OutgoingRecord) -> usize {
     let bytes = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
     let headers: usize = record.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -230,6 +247,24 @@ fn too_large(record: &OutgoingRecord, size: usize, limit: &RecordLimit) -> Conne
             "raise {setting} of the connector to at least {size} and max.message.bytes of topic \
              {topic} to at least {}, then restart the connector",
             size + RECORD_OVERHEAD
+        ),
+    )
+}
+
+/// Rule R2: compaction keeps the newest record of each key, and so takes none without.
+fn without_key(record: &OutgoingRecord) -> ConnectorError {
+    let topic = &record.topic;
+    ConnectorError::stop(
+        "RECORD_WITHOUT_KEY",
+        ErrorKind::Data,
+        format!(
+            "a record of table {} has no key, being a TRUNCATE or of a table without one, and topic \
+             {topic} is compacted",
+            table_of(record)
+        ),
+        format!(
+            "set cleanup.policy=delete on topic {topic}, or leave the table out of the captured \
+             ones, then restart the connector"
         ),
     )
 }

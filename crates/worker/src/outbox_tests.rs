@@ -6,6 +6,7 @@ use highwater_connector::{ColumnStates, Generation, Tail};
 
 use super::*;
 use crate::scripted::MemoryWriter;
+use crate::task_topics::TopicFacts;
 
 fn record(kind: RecordKind, value: &str) -> SourceRecord {
     let mut position = SourceOffset::default();
@@ -16,6 +17,7 @@ fn record(kind: RecordKind, value: &str) -> SourceRecord {
         partition: Some(0),
         key: Some(Bytes::from_static(br#"{"id":7}"#)),
         value: Some(Bytes::from(value.to_owned())),
+        other_key: None,
         hw: None,
         states: ColumnStates::default(),
         position: Arc::new(position),
@@ -23,22 +25,24 @@ fn record(kind: RecordKind, value: &str) -> SourceRecord {
     }
 }
 
-fn outbox(writer: &MemoryWriter, limit: RecordLimit) -> Outbox {
+fn outbox(writer: &MemoryWriter, limit: usize, facts: TopicFacts) -> Outbox {
     let slot = OffsetSlot {
         topic: "offsets".to_owned(),
         key: Bytes::from_static(b"k"),
         mark: GenerationMark { generation: Generation::from_bits(1), fingerprint: String::new() },
     };
     let ledger = Ledger::new(Tail::default(), std::time::Instant::now());
-    Outbox::new(Box::new(writer.clone()), ledger, slot, limit)
+    let topics = TaskTopics::fixed([("shop".into(), facts)]);
+    Outbox::new(Box::new(writer.clone()), ledger, slot, limit, topics)
 }
 
-const WIDE: RecordLimit = RecordLimit { connector: 1 << 20, topic: None };
+const WIDE: usize = 1 << 20;
+const FREE: TopicFacts = TopicFacts { max_message_bytes: None, compacted: false };
 
 #[tokio::test]
 async fn a_table_description_is_acknowledged_before_anything_behind_it_is_sent() {
     let writer = MemoryWriter::default();
-    let mut outbox = outbox(&writer, WIDE);
+    let mut outbox = outbox(&writer, WIDE, FREE);
     writer.0.lock().unwrap().held = true;
     outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
 
@@ -50,8 +54,8 @@ async fn a_table_description_is_acknowledged_before_anything_behind_it_is_sent()
 #[tokio::test]
 async fn a_record_above_the_connectors_limit_stops_by_name() {
     let writer = MemoryWriter::default();
-    let limit = RecordLimit { connector: 60, topic: Some(1_000) };
-    let mut outbox = outbox(&writer, limit);
+    let facts = TopicFacts { max_message_bytes: Some(1_000), ..FREE };
+    let mut outbox = outbox(&writer, 60, facts);
     let value =
         format!(r#"{{"source":{{"schema":"public","table":"orders"}},"after":"{:80}"}}"#, "");
     let error = outbox.accept(record(RecordKind::Event, &value)).await.unwrap_err();
@@ -71,17 +75,41 @@ async fn a_record_above_the_connectors_limit_stops_by_name() {
 
 #[tokio::test]
 async fn a_record_above_the_topics_limit_stops_too() {
-    let limit = RecordLimit { connector: 10_000, topic: Some(200) };
-    let mut outbox = outbox(&MemoryWriter::default(), limit);
+    let facts = TopicFacts { max_message_bytes: Some(200), ..FREE };
+    let mut outbox = outbox(&MemoryWriter::default(), 10_000, facts);
     outbox.accept(record(RecordKind::Event, &"x".repeat(60))).await.unwrap();
     let error = outbox.accept(record(RecordKind::Event, &"x".repeat(190))).await.unwrap_err();
     assert_eq!(error.code, "RECORD_TOO_LARGE");
 }
 
 #[tokio::test]
+async fn a_record_without_key_stops_before_a_compacted_topic() {
+    let writer = MemoryWriter::default();
+    let mut outbox = outbox(&writer, WIDE, TopicFacts { compacted: true, ..FREE });
+    outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
+    let truncated = r#"{"source":{"schema":"public","table":"orders"},"op":"t"}"#;
+    let keyless = SourceRecord { key: None, ..record(RecordKind::Event, truncated) };
+    let error = outbox.accept(keyless).await.unwrap_err();
+    assert_eq!(error.code, "RECORD_WITHOUT_KEY");
+    assert!(error.what.contains("public.orders") && error.what.contains("topic shop"), "{error}");
+    assert_eq!(writer.0.lock().unwrap().records.len(), 1);
+}
+
+#[tokio::test]
+async fn the_other_key_of_a_row_goes_into_a_header() {
+    let writer = MemoryWriter::default();
+    let mut outbox = outbox(&writer, WIDE, FREE);
+    let other_key = Some(OtherKey::New(Bytes::from_static(br#"{"id":8}"#)));
+    outbox.accept(SourceRecord { other_key, ..record(RecordKind::Event, "d") }).await.unwrap();
+    let memory = writer.0.lock().unwrap();
+    let header = ("__debezium.newkey", Bytes::from_static(br#"{"id":8}"#));
+    assert_eq!(memory.records[0].headers, [header]);
+}
+
+#[tokio::test]
 async fn an_explicit_offset_waits_for_what_is_in_flight() {
     let writer = MemoryWriter::default();
-    let mut outbox = outbox(&writer, WIDE);
+    let mut outbox = outbox(&writer, WIDE, FREE);
     outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
     outbox.store_explicit(SourceOffset::default()).await.unwrap();
     let memory = writer.0.lock().unwrap();
@@ -91,7 +119,7 @@ async fn an_explicit_offset_waits_for_what_is_in_flight() {
 #[tokio::test]
 async fn a_failed_offset_write_gives_nothing_out_any_more() {
     let writer = MemoryWriter::default();
-    let mut outbox = outbox(&writer, WIDE);
+    let mut outbox = outbox(&writer, WIDE, FREE);
     outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
     outbox.settle().await.unwrap();
     writer.0.lock().unwrap().offsets_fail = true;

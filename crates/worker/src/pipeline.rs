@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use highwater_connector::{Config, Problem, SourceConnector, SourcePartition, Topics};
+use highwater_connector::{Config, Problem, Routing, SourceConnector, SourcePartition, Topics};
 
 use crate::WorkerConfig;
 use crate::keys::{self, TaskSettings};
@@ -79,11 +79,23 @@ pub(crate) fn owner<'a>(
     wanted: &Topics,
     others: impl Iterator<Item = (&'a str, Topics)>,
 ) -> Option<(&'a str, String)> {
-    let mine = [&wanted.trail, &wanted.schema];
     others.into_iter().find_map(|(name, theirs)| {
-        let taken = [theirs.trail, theirs.schema].into_iter().find(|topic| mine.contains(&topic));
+        let taken = shared(wanted, &theirs).or_else(|| shared(&theirs, wanted));
         taken.map(|topic| (name, topic))
     })
+}
+
+/// A topic of `theirs` that `mine` would write, too. Topics of tables are known by their prefix.
+fn shared(mine: &Topics, theirs: &Topics) -> Option<String> {
+    let (Routing::Trail(first) | Routing::Tables(first)) = &theirs.routing;
+    let meets = |topic: &&String| match &mine.routing {
+        Routing::Trail(trail) => trail == *topic || mine.schema == **topic,
+        Routing::Tables(prefix) => {
+            let below = topic.strip_prefix(prefix.as_str());
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }
+    };
+    [first, &theirs.schema].into_iter().find(meets).cloned()
 }
 
 #[cfg(test)]
@@ -91,7 +103,7 @@ mod tests {
     use super::*;
 
     fn topics(trail: &str) -> Topics {
-        Topics { trail: trail.to_owned(), schema: format!("{trail}.schema") }
+        Topics { routing: Routing::Trail(trail.to_owned()), schema: format!("{trail}.schema") }
     }
 
     #[test]
@@ -99,6 +111,29 @@ mod tests {
         let others = || [("a", topics("shop")), ("b", topics("crm"))].into_iter();
         assert_eq!(owner(&topics("crm"), others()), Some(("b", "crm".to_owned())));
         assert_eq!(owner(&topics("hr"), others()), None);
+    }
+
+    #[test]
+    fn topics_of_tables_are_owned_by_their_prefix() {
+        let tables = |prefix: &str| Topics {
+            routing: Routing::Tables(prefix.to_owned()),
+            schema: format!("{prefix}.schema"),
+        };
+        let owned = |wanted: Topics, other: Topics| {
+            owner(&wanted, [("a", other)].into_iter()).map(|(_, topic)| topic)
+        };
+        assert_eq!(owned(tables("shop"), tables("shop")).as_deref(), Some("shop"));
+        assert_eq!(owned(tables("shop"), tables("shop.public")).as_deref(), Some("shop.public"));
+        assert_eq!(
+            owned(topics("shop.public.t"), tables("shop")).as_deref(),
+            Some("shop.public.t")
+        );
+        assert_eq!(
+            owned(tables("shop"), topics("shop.public.t")).as_deref(),
+            Some("shop.public.t")
+        );
+        assert_eq!(owned(tables("shop"), tables("shops")), None);
+        assert_eq!(owned(tables("shop"), topics("crm")), None);
     }
 
     #[test]

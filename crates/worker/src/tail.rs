@@ -1,6 +1,6 @@
 //! Whether the log still holds what the stored offset relies on (rule P2).
 
-use highwater_connector::{ConnectorError, ErrorKind, HW_HEADER, Hw, Tail, TailEntry};
+use highwater_connector::{ConnectorError, ErrorKind, HW_HEADER, Hw, Routing, Tail, TailEntry};
 use highwater_kafka::{ErrorCode, KafkaError, OffsetSpec, ReadRecord, Reader};
 
 /// Bytes fetched to see one record.
@@ -62,22 +62,25 @@ pub(crate) fn judge(entry: &TailEntry, found: &Found) -> Verdict {
     }
 }
 
-/// Checks every entry against the log. `Ok(true)` when `trail` may hold records behind the stored
-/// offset: only its own last record proves that it does not.
+/// Checks every entry against the log. `Ok(true)` when the log may hold records behind the stored
+/// offset: only a trail's own last record proves that it does not. A tail names the partitions
+/// that were written last, so of topics of tables it proves nothing.
 ///
 /// # Errors
 /// `LOG_BEHIND_OFFSETS` with the numbers; what the log says when it cannot be read.
 pub(crate) async fn check(
     reader: &Reader,
     connector: &str,
-    trail: &str,
+    routing: &Routing,
     tail: &Tail,
 ) -> Result<bool, ConnectorError> {
     let mut may_hold_more = true;
     for entry in &tail.0 {
         let found = look(reader, entry).await.map_err(|error| crate::cluster::log_error(&error))?;
         match judge(entry, &found) {
-            Verdict::Last => may_hold_more &= entry.topic != trail,
+            Verdict::Last => {
+                may_hold_more &= !matches!(routing, Routing::Trail(trail) if *trail == entry.topic);
+            }
             Verdict::Passes => {}
             Verdict::Behind(what) => return Err(behind(connector, what)),
         }

@@ -13,8 +13,9 @@ use highwater_kafka::OutgoingRecord;
 
 use super::*;
 use crate::ledger::Ledger;
-use crate::outbox::{OffsetSlot, RecordLimit};
+use crate::outbox::OffsetSlot;
 use crate::scripted::MemoryWriter;
+use crate::task_topics::TaskTopics;
 
 type Poll = Result<Vec<SourceItem>, ConnectorError>;
 
@@ -77,6 +78,7 @@ fn item(at: i64, boundary: bool) -> SourceItem {
         partition: Some(0),
         key: None,
         value: Some(Bytes::from(at.to_string())),
+        other_key: None,
         hw: None,
         states: ColumnStates::default(),
         position: position(at),
@@ -104,7 +106,8 @@ fn bench(polls: Vec<Poll>) -> Bench {
         Box::new(writer.clone()),
         Ledger::new(Tail::default(), Instant::now().into_std()),
         slot,
-        RecordLimit { connector: 1 << 20, topic: None },
+        1 << 20,
+        TaskTopics::fixed([]),
     );
     let running = Running {
         task: Box::new(ScriptedTask { polls: polls.into(), told: told.clone() }),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use highwater_connector::{ConnectorError, ErrorKind};
+use highwater_connector::{ConnectorError, ErrorKind, Routing};
 use highwater_kafka::{Admin, ErrorCode, KafkaError, NewTopic};
 
 use crate::cluster::{REQUEST_OVERHEAD, log_error};
@@ -15,7 +15,7 @@ const DURABLE: &str = "durable";
 
 /// Makes a compacted topic of one partition for the worker's own state, unless it exists.
 pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<(), KafkaError> {
-    create(admin, name, &[("cleanup.policy", "compact")]).await
+    create(admin, name, 1, &[("cleanup.policy", "compact")]).await
 }
 
 /// Makes the topics of a connector, or checks them when they exist.
@@ -27,8 +27,21 @@ pub(crate) async fn ensure_connector(
     admin: &Admin,
     pipeline: &Pipeline,
 ) -> Result<(), ConnectorError> {
-    let trail = pipeline.topics.trail.as_str();
     let schema = pipeline.topics.schema.as_str();
+    if let Routing::Trail(trail) = &pipeline.topics.routing {
+        ensure_trail(admin, trail, pipeline).await?;
+    }
+    create(admin, schema, 1, &[("cleanup.policy", "compact")])
+        .await
+        .map_err(|error| log_error(&error))?;
+    check(admin, schema, Use::Schema).await
+}
+
+async fn ensure_trail(
+    admin: &Admin,
+    trail: &str,
+    pipeline: &Pipeline,
+) -> Result<(), ConnectorError> {
     let max_bytes = pipeline.settings.max_record_bytes.saturating_add(REQUEST_OVERHEAD).to_string();
     let configs = [
         ("cleanup.policy", "delete"),
@@ -38,28 +51,57 @@ pub(crate) async fn ensure_connector(
         ("retention.bytes", &pipeline.settings.retention_bytes),
         ("max.message.bytes", &max_bytes),
     ];
-    create(admin, trail, &configs).await.map_err(|error| log_error(&error))?;
-    create(admin, schema, &[("cleanup.policy", "compact")])
-        .await
-        .map_err(|error| log_error(&error))?;
-    check(admin, trail, Use::Trail).await?;
-    check(admin, schema, Use::Schema).await
+    create(admin, trail, 1, &configs).await.map_err(|error| log_error(&error))?;
+    check(admin, trail, Use::Trail).await
 }
 
-/// The largest record that a topic takes, in bytes, when the broker says it.
-pub(crate) async fn max_message_bytes(
+/// How the topic of a table is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TableTopicSettings {
+    /// Number of partitions.
+    pub(crate) partitions: i32,
+    /// Text of topic configuration `cleanup.policy`.
+    pub(crate) cleanup_policy: String,
+    /// Text of topic configuration `retention.ms`.
+    pub(crate) retention_ms: String,
+    /// Text of topic configuration `retention.bytes`.
+    pub(crate) retention_bytes: String,
+    /// Largest record that it takes.
+    pub(crate) max_record_bytes: usize,
+}
+
+/// Makes the topic of a table, or checks it when it exists.
+///
+/// # Errors
+/// As [`ensure_connector`].
+pub(crate) async fn ensure_table(
     admin: &Admin,
     topic: &str,
-) -> Result<Option<usize>, KafkaError> {
-    let config = admin.topic_config(topic).await?;
-    Ok(config.get("max.message.bytes").and_then(|text| text.parse().ok()))
+    settings: &TableTopicSettings,
+) -> Result<(), ConnectorError> {
+    let max_bytes = settings.max_record_bytes.saturating_add(REQUEST_OVERHEAD).to_string();
+    let configs = [
+        ("cleanup.policy", settings.cleanup_policy.as_str()),
+        ("message.timestamp.type", "LogAppendTime"),
+        ("retention.ms", &settings.retention_ms),
+        ("retention.bytes", &settings.retention_bytes),
+        ("max.message.bytes", &max_bytes),
+    ];
+    let made = create(admin, topic, settings.partitions, &configs).await;
+    made.map_err(|error| log_error(&error))?;
+    check(admin, topic, Use::Table).await
 }
 
 /// Apache Kafka does not know [`FLUSH`] and refuses it, so it is tried with and then without.
-async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<(), KafkaError> {
+async fn create(
+    admin: &Admin,
+    name: &str,
+    partitions: i32,
+    configs: &[(&str, &str)],
+) -> Result<(), KafkaError> {
     let mut topic = NewTopic {
         name: name.to_owned(),
-        partitions: 1,
+        partitions,
         configs: configs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
     };
     topic.configs.insert(FLUSH.to_owned(), DURABLE.to_owned());
@@ -76,6 +118,7 @@ async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Use {
     Trail,
+    Table,
     Schema,
 }
 
@@ -145,9 +188,18 @@ mod tests {
 
     #[test]
     fn less_than_durable_is_refused() {
-        for (purpose, policy) in [(Use::Trail, "delete"), (Use::Schema, "compact")] {
+        for (purpose, policy) in
+            [(Use::Trail, "delete"), (Use::Table, "compact"), (Use::Schema, "compact")]
+        {
             let config = config(&[(FLUSH, "interval"), ("cleanup.policy", policy)]);
             assert!(unfit(purpose, 1, &config).unwrap().0.contains("highwater.flush=interval"));
+        }
+    }
+
+    #[test]
+    fn the_topic_of_a_table_may_have_partitions_and_be_compacted() {
+        for policy in ["delete", "compact", "compact,delete"] {
+            assert_eq!(unfit(Use::Table, 7, &config(&[("cleanup.policy", policy)])), None);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The engine on simulated histories: crash anywhere, whatever was stored, and exactly the rest
 //! comes again.
 
-use highwater_connector::SourceOffset;
+use highwater_connector::{Routing, SourceOffset};
 use proptest::prelude::*;
 
 use super::*;
@@ -23,8 +23,25 @@ fn offset(lsn: u64) -> StoredOffset {
 }
 
 fn engine_with(offset: &StoredOffset, descriptions: Vec<TableDescription>) -> Engine {
+    engine_of(&trail(), offset, descriptions)
+}
+
+fn trail() -> Routing {
+    Routing::Trail("shop".to_owned())
+}
+
+fn tables() -> Routing {
+    Routing::Tables("shop".to_owned())
+}
+
+fn engine_of(
+    routing: &Routing,
+    offset: &StoredOffset,
+    descriptions: Vec<TableDescription>,
+) -> Engine {
     let output = Output {
-        trail: Arc::from("shop"),
+        names: TopicNames::new(routing),
+        tombstones: true,
         schema: Arc::from("shop.schema"),
         generation: Generation::from_bits(1),
         record_limit: 10_000,
@@ -76,7 +93,7 @@ fn commit(commit: u64, end: u64) -> Message {
 /// What came out, in order.
 #[derive(Clone, PartialEq, Debug)]
 enum Out {
-    Event { id: String, version: Option<u32>, count: Option<u64>, value: String },
+    Event { topic: String, id: String, version: Option<u32>, count: Option<u64>, value: String },
     Description(u32, String, u64),
 }
 
@@ -97,10 +114,11 @@ fn records(items: Vec<SourceItem>) -> Vec<SourceRecord> {
 }
 
 fn shown(record: &SourceRecord) -> Out {
-    let value: serde_json::Value =
-        serde_json::from_slice(record.value.as_deref().unwrap()).unwrap();
+    let value = record.value.as_deref().unwrap_or(b"null");
+    let value: serde_json::Value = serde_json::from_slice(value).unwrap();
     match &record.hw {
         Some(hw) => Out::Event {
+            topic: record.topic.to_string(),
             id: hw.record_id().to_string(),
             version: hw.table_version,
             count: hw.count,
@@ -136,6 +154,57 @@ fn positions_inside_and_behind_a_transaction() {
     assert_eq!(boundaries, [false, false, true]);
     let counts: Vec<_> = records.iter().filter_map(|r| r.hw.as_ref()).map(|hw| hw.count).collect();
     assert_eq!(counts, [None, Some(2)]);
+}
+
+#[test]
+fn a_changed_key_is_a_row_deleted_and_a_row_created() {
+    let key = |n: u32| Bytes::from(format!(r#"{{"id":{n}}}"#));
+    let (old, new) = (Some(OldTuple::Key(tuple(1, 1))), tuple(2, 1));
+    let delete = Message::Delete { relation: 1, old: OldTuple::Key(tuple(2, 1)) };
+    let messages = [
+        begin(20),
+        relation(1, 1),
+        Message::Update { relation: 1, old, new },
+        delete,
+        commit(20, 25),
+    ];
+    let mut engine = engine_of(&tables(), &offset(10), Vec::new());
+    let records = records(run(&mut engine, &messages).unwrap());
+    let seen: Vec<_> = records[1..]
+        .iter()
+        .map(|record| {
+            let hw = record.hw.as_ref().unwrap();
+            let op = record.value.as_deref().map(|value| {
+                serde_json::from_slice::<serde_json::Value>(value).unwrap()["op"].to_string()
+            });
+            let partial = stored(&record.position.offset()).partial;
+            let at = partial.map(|partial| partial.event_index);
+            (hw.index, hw.part, op, record.key.clone().unwrap(), record.other_key.clone(), at)
+        })
+        .collect();
+    let op = |op: &str| Some(format!("\"{op}\""));
+    let expected = [
+        (0, 0, op("d"), key(1), Some(OtherKey::New(key(2))), None),
+        (0, 1, None, key(1), Some(OtherKey::New(key(2))), None),
+        (0, 2, op("c"), key(2), Some(OtherKey::Old(key(1))), Some(1)),
+        (1, 0, op("d"), key(2), None, Some(1)),
+        // The last record of the transaction covers all of it.
+        (1, 1, None, key(2), None, None),
+    ];
+    assert_eq!(seen, expected);
+    assert!(records[1..].iter().all(|record| record.topic.as_ref() == "shop.public.t1"));
+    assert!(records[1..].iter().all(|record| record.partition.is_none()));
+    assert_eq!(records.last().unwrap().hw.as_ref().unwrap().count, Some(2));
+}
+
+#[test]
+fn a_record_without_key_has_its_partition() {
+    let (cascade, restart_identity, relations) = (false, false, vec![1]);
+    let truncate = Message::Truncate { relations, cascade, restart_identity };
+    let mut engine = engine_of(&tables(), &offset(10), Vec::new());
+    let out = run(&mut engine, &[begin(20), relation(1, 0), truncate, commit(20, 25)]).unwrap();
+    let last = records(out).pop().unwrap();
+    assert_eq!((last.key, last.partition), (None, Some(0)));
 }
 
 #[test]
@@ -333,6 +402,7 @@ proptest! {
     /// The central property: whatever the history, wherever the crashes, whatever was stored.
     #[test]
     fn exactly_the_rest_comes_again(
+        routing in prop_oneof![Just(trail()), Just(tables())],
         history in history(),
         point in 95..140_u64,
         crashes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..5),
@@ -341,7 +411,8 @@ proptest! {
         let table = TableName::new("public", "t2");
         begin.snapshot = vec![TableProgress { table, point: Some(Lsn(point)), done: true }];
         let messages = sent(&history, begin.lsn);
-        let whole = records(run(&mut engine(&begin), &messages).unwrap());
+        let mut first = engine_of(&routing, &begin, Vec::new());
+        let whole = records(run(&mut first, &messages).unwrap());
         let events: Vec<&SourceRecord> = whole.iter().filter(|record| record.hw.is_some()).collect();
         let mut descriptions: Vec<TableDescription> = Vec::new();
         let (mut least, mut from) = (0, begin);
@@ -349,14 +420,18 @@ proptest! {
             // A run reads some messages, and some of its records are acknowledged, in order.
             let messages = sent(&history, from.lsn);
             let messages = &messages[..read.index(messages.len() + 1)];
-            let mut engine = engine_with(&from, descriptions.clone());
+            let mut engine = engine_of(&routing, &from, descriptions.clone());
             let out = records(run(&mut engine, messages).unwrap());
             let written = &out[..acknowledged.index(out.len() + 1)];
             let got: Vec<Out> = written.iter().filter(|r| r.hw.is_some()).map(shown).collect();
             let expected: Vec<Out> =
                 events[least..].iter().take(got.len()).map(|record| shown(record)).collect();
             prop_assert_eq!(&got, &expected);
+            // The parts of an event are safe together, and come again together.
             least += got.len();
+            while events.get(least).and_then(|next| next.hw.as_ref()).is_some_and(|hw| hw.part > 0) {
+                least -= 1;
+            }
             for record in written.iter().filter(|record| record.hw.is_none()) {
                 descriptions.push(serde_json::from_slice(record.value.as_deref().unwrap()).unwrap());
             }
@@ -365,7 +440,9 @@ proptest! {
             }
         }
         // In the end all of it arrives, and each description was written once.
-        let out = records(run(&mut engine_with(&from, descriptions.clone()), &sent(&history, from.lsn)).unwrap());
+        let out = records(
+            run(&mut engine_of(&routing, &from, descriptions.clone()), &sent(&history, from.lsn)).unwrap(),
+        );
         let rest: Vec<Out> = out.iter().filter(|record| record.hw.is_some()).map(shown).collect();
         let expected: Vec<Out> = events[least..].iter().map(|record| shown(record)).collect();
         prop_assert_eq!(rest, expected);
@@ -382,13 +459,17 @@ proptest! {
 
     /// Record identities are unique, and their text sorts as the records come (rule P5).
     #[test]
-    fn identities_are_in_order(history in history()) {
+    fn identities_are_in_order(
+        routing in prop_oneof![Just(trail()), Just(tables())],
+        history in history(),
+    ) {
         let begin = offset(90);
-        let whole = records(run(&mut engine(&begin), &sent(&history, begin.lsn)).unwrap());
-        let places: Vec<(String, u64)> = whole
+        let mut engine = engine_of(&routing, &begin, Vec::new());
+        let whole = records(run(&mut engine, &sent(&history, begin.lsn)).unwrap());
+        let places: Vec<(String, u64, u32)> = whole
             .iter()
             .filter_map(|record| record.hw.as_ref())
-            .map(|hw| (hw.position.clone(), hw.index))
+            .map(|hw| (hw.position.clone(), hw.index, hw.part))
             .collect();
         prop_assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", places);
     }

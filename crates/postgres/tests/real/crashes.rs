@@ -100,23 +100,23 @@ fn any_history_crashed_anywhere_and_stored_up_to_anywhere_goes_on_exactly_there(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let mut runner =
         TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let strategy =
-        (history(), prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..4));
+    let crashes = prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..4);
+    let strategy = (prop::sample::select(&["trail", "table"][..]), history(), crashes);
     runner
-        .run(&strategy, |(history, crashes)| {
-            runtime.block_on(replay(&history, &crashes));
+        .run(&strategy, |(routing, history, crashes)| {
+            runtime.block_on(replay(routing, &history, &crashes));
             Ok(())
         })
         .unwrap();
 }
 
-async fn replay(history: &[Vec<String>], crashes: &[(prop::sample::Index, bool)]) {
+async fn replay(routing: &str, history: &[Vec<String>], crashes: &[(prop::sample::Index, bool)]) {
     let mut rig = Rig::new(
         "create table t(id int primary key, v int); create table u(id serial primary key, v int);
          create table uncaptured(id int)",
     )
     .await;
-    rig.set("table.exclude.list", "public.uncaptured");
+    rig.set("table.exclude.list", "public.uncaptured").set("topic.routing", routing);
     rig.stream("select 1").await;
     rig.trail.clear();
     rig.acknowledge = false;
@@ -130,7 +130,11 @@ async fn replay(history: &[Vec<String>], crashes: &[(prop::sample::Index, bool)]
     let mut least = 0;
     for (at, described) in crashes {
         // What was stored once is never taken back.
-        let count = at.index(whole.len() + 1).max(least);
+        let mut count = at.index(whole.len() + 1).max(least);
+        // Parts of one event are stored together.
+        while offsets.get(count).is_some_and(|event| event.hw.part > 0) {
+            count -= 1;
+        }
         least = count;
         rig.crash();
         store_first(&rig, &offsets, count);

@@ -16,6 +16,7 @@ mod sessions;
 mod shapes;
 mod snapshot;
 mod starts;
+mod table_topics;
 mod timelines;
 mod tls;
 mod values;

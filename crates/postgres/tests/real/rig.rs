@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use highwater_connector::{
     Config, ConnectorError, ErrorKind, Generation, Hw, OffsetChange, OffsetStore, OffsetVerdict,
-    Position, RecordKind, SourceConnector as _, SourceItem, SourceOffset, SourceTask, Start,
-    TableDescription,
+    OtherKey, Position, RecordKind, SourceConnector as _, SourceItem, SourceOffset, SourceTask,
+    Start, TableDescription,
 };
 use highwater_postgres::{Lsn, PostgresConnector};
 use serde_json::Value;
@@ -22,8 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What the log would hold of a record.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
+    pub(crate) topic: String,
     pub(crate) key: Option<Value>,
+    /// The key as it is in the log.
+    pub(crate) key_bytes: Option<Bytes>,
+    /// Null in a tombstone.
     pub(crate) value: Value,
+    pub(crate) other_key: Option<OtherKey>,
     pub(crate) hw: Hw,
     pub(crate) unchanged: Vec<String>,
     pub(crate) boundary: bool,
@@ -32,11 +38,13 @@ pub(crate) struct Event {
 
 impl Event {
     pub(crate) fn op(&self) -> &str {
-        self.value["op"].as_str().unwrap()
+        self.value["op"].as_str().unwrap_or("tombstone")
     }
 
+    /// The table, by the record or, in a tombstone, by the topic.
     pub(crate) fn table(&self) -> &str {
-        self.value["source"]["table"].as_str().unwrap()
+        let named = self.value["source"]["table"].as_str();
+        named.unwrap_or_else(|| self.topic.rsplit('.').next().unwrap_or_default())
     }
 
     /// The event in one line: operation, images as JSON.
@@ -216,6 +224,8 @@ impl Rig {
         let count = items.len();
         for item in items {
             match item {
+                // Behind records of the same poll it is their newest position.
+                SourceItem::Idle(idle) if position.is_some() => position = Some(idle),
                 SourceItem::Idle(idle) => {
                     // An idle position is only given when everything else is stored.
                     self.stored.put(idle.offset());
@@ -223,15 +233,18 @@ impl Rig {
                 }
                 SourceItem::Record(record) => {
                     position = Some(Arc::clone(&record.position));
-                    let value: Value =
-                        serde_json::from_slice(record.value.as_deref().unwrap()).unwrap();
+                    let value = record.value.as_deref().unwrap_or(b"null");
+                    let value: Value = serde_json::from_slice(value).unwrap();
                     if record.kind == RecordKind::TableDescription {
                         self.descriptions.push(serde_json::from_value(value).unwrap());
                         continue;
                     }
                     self.trail.push(Event {
-                        key: record.key.map(|key| serde_json::from_slice(&key).unwrap()),
+                        topic: record.topic.to_string(),
+                        key: record.key.as_deref().map(|key| serde_json::from_slice(key).unwrap()),
+                        key_bytes: record.key,
                         value,
+                        other_key: record.other_key,
                         hw: record.hw.unwrap(),
                         unchanged: record.states.unchanged,
                         boundary: record.boundary,
@@ -327,6 +340,7 @@ pub(crate) fn replayed<'a>(events: impl Iterator<Item = &'a Event>) -> BTreeMap<
             // A new beginning voids what came of the table since the last one.
             "snapshot_begin" | "t" => rows.clear(),
             "d" => drop(rows.remove(&key)),
+            "tombstone" => assert!(!rows.contains_key(&key), "a row lives under {key}"),
             "c" | "r" | "u" => {
                 let old = event.value["before"].get("id").map(|id| format!("{{\"id\":{id}}}"));
                 rows.remove(&old.unwrap_or_default());

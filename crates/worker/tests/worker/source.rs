@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use highwater_connector::{
     Column, ColumnStates, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Generation, Hw,
-    Importance, KeyType, OffsetChange, OffsetStore, OffsetVerdict, Position, RecordKind,
+    Importance, KeyType, OffsetChange, OffsetStore, OffsetVerdict, Position, RecordKind, Routing,
     SourceConnector, SourceItem, SourceOffset, SourcePartition, SourceRecord, SourceTask, Start,
     TableDescription, Topics, schema_topic,
 };
@@ -198,7 +198,7 @@ impl SourceConnector for Fake {
 
     fn topics(&self, config: &Config) -> Topics {
         let trail = config.text("topic.prefix").to_owned();
-        Topics { schema: schema_topic(&trail), trail }
+        Topics { schema: schema_topic(&trail), routing: Routing::Trail(trail) }
     }
 
     fn fingerprint(&self, config: &Config) -> String {
@@ -242,6 +242,12 @@ struct FakeTask {
 }
 
 impl FakeTask {
+    fn trail(&self) -> &str {
+        match &self.topics.routing {
+            Routing::Trail(trail) | Routing::Tables(trail) => trail,
+        }
+    }
+
     fn record(&mut self) -> SourceRecord {
         let at = self.at;
         self.at = at.next();
@@ -263,10 +269,11 @@ impl FakeTask {
         });
         SourceRecord {
             kind: RecordKind::Event,
-            topic: self.topics.trail.as_str().into(),
+            topic: self.trail().into(),
             partition: Some(0),
             key: Some(json!({ "id": at.tx }).to_string().into()),
             value: Some(value.to_string().into()),
+            other_key: None,
             hw: Some(hw),
             states: ColumnStates::default(),
             position: Arc::new(self.at.offset()),
@@ -296,6 +303,7 @@ impl FakeTask {
             partition: Some(0),
             key: Some(serde_json::to_vec(&table.key()).unwrap().into()),
             value: Some(serde_json::to_vec(&table).unwrap().into()),
+            other_key: None,
             hw: None,
             states: ColumnStates::default(),
             position: Arc::new(self.at.offset()),

@@ -1,0 +1,67 @@
+//! The topics that a task writes, each made or checked before its first record.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use highwater_connector::ConnectorError;
+use highwater_kafka::Admin;
+
+use crate::cluster::log_error;
+use crate::topics::{self, TableTopicSettings};
+
+/// What is to be known of a topic before it is written to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct TopicFacts {
+    /// Its `max.message.bytes`, when the broker says it.
+    pub(crate) max_message_bytes: Option<usize>,
+    /// Whether it is compacted, and so takes no record without a key.
+    pub(crate) compacted: bool,
+}
+
+/// See the module's text.
+pub(crate) struct TaskTopics {
+    known: HashMap<Arc<str>, TopicFacts>,
+    /// How topics of tables are made; without it none is.
+    tables: Option<(Admin, TableTopicSettings)>,
+}
+
+impl TaskTopics {
+    /// These topics and no others.
+    pub(crate) fn fixed(known: impl IntoIterator<Item = (Arc<str>, TopicFacts)>) -> Self {
+        Self { known: known.into_iter().collect(), tables: None }
+    }
+
+    /// These topics, and those of tables as they come.
+    pub(crate) fn with_tables(mut self, admin: Admin, settings: TableTopicSettings) -> Self {
+        self.tables = Some((admin, settings));
+        self
+    }
+
+    /// The topic, ready to be written to.
+    ///
+    /// # Errors
+    /// When it cannot be made, or an existing one would break a promise.
+    pub(crate) async fn ready(&mut self, topic: &Arc<str>) -> Result<TopicFacts, ConnectorError> {
+        if let Some(facts) = self.known.get(topic) {
+            return Ok(*facts);
+        }
+        let Some((admin, settings)) = &self.tables else { return Ok(TopicFacts::default()) };
+        topics::ensure_table(admin, topic, settings).await?;
+        let facts = facts(admin, topic).await?;
+        self.known.insert(Arc::clone(topic), facts);
+        Ok(facts)
+    }
+}
+
+/// What the log says of a topic.
+///
+/// # Errors
+/// When it cannot be asked.
+pub(crate) async fn facts(admin: &Admin, topic: &str) -> Result<TopicFacts, ConnectorError> {
+    let config = admin.topic_config(topic).await.map_err(|error| log_error(&error))?;
+    let value = |key| config.get(key).map(String::as_str);
+    Ok(TopicFacts {
+        max_message_bytes: value("max.message.bytes").and_then(|text| text.parse().ok()),
+        compacted: value("cleanup.policy").unwrap_or_default().contains("compact"),
+    })
+}
