@@ -1,4 +1,4 @@
-.PHONY: help demo test
+.PHONY: help demo test docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -10,8 +10,10 @@ help:
 	@echo "                   source; stays up for you to try things"
 	@echo "ONCE=1 make demo   the same, ending after the comparison"
 	@echo "make test          everything that is checked: format, lints, tests, the demo and its four breaks"
+	@echo "make docs          the documentation as a book, in target/book"
+	@echo "make dist          the release as an archive, in target/dist, unpacked and tried"
 	@echo
-	@echo "Both install what is missing where apt-get may be used, and else say what to install."
+	@echo "All install what is missing where apt-get may be used, and else say what to install."
 	@echo "The demo's variables (SEED, DEMO_BREAK, DEMO_KEEP) are explained in testing/demo/demo.py."
 
 demo:
@@ -21,3 +23,12 @@ demo:
 test:
 	@testing/install/install.sh test
 	@python3 testing/test.py
+
+docs:
+	@testing/install/install.sh
+	@testing/docs/book.sh
+
+dist:
+	@testing/install/install.sh
+	@packaging/dist.sh
+	@packaging/test.sh

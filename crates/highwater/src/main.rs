@@ -14,6 +14,10 @@ mod output;
 mod readiness;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod reference_commands;
+#[cfg(test)]
+mod reference_example;
 mod server;
 mod service_manager;
 mod settings;

@@ -3,7 +3,7 @@
 //! `HIGHWATER_WRITE_DOCS=1 cargo test -p highwater reference` writes them into
 //! `docs/reference/configuration.md`; without the variable the test holds the page against the code.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use highwater_connector::{ConfigKey, Importance, KeyType, SourceConnector};
 
@@ -57,6 +57,20 @@ fn with_section(page: &str, name: &str, table: &str) -> String {
     format!("{before}{begin}\n{table}\n{end}{after}")
 }
 
+/// Writes a file that is made from the code, or holds the one that is there against it.
+pub(crate) fn holds(path: &Path, fresh: &str) {
+    if std::env::var_os("HIGHWATER_WRITE_DOCS").is_some() {
+        std::fs::write(path, fresh).expect("the reference can be written");
+        return;
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    let path = path.display();
+    assert!(
+        written == fresh,
+        "{path}: run HIGHWATER_WRITE_DOCS=1 cargo test -p highwater reference"
+    );
+}
+
 #[test]
 fn the_configuration_reference_says_what_the_code_says() {
     let postgres = highwater_postgres::PostgresConnector::new();
@@ -65,9 +79,5 @@ fn the_configuration_reference_says_what_the_code_says() {
     let fresh = with_section(&page_text, "server keys", &table(server.keys()));
     let fresh = with_section(&fresh, "worker keys", &table(&highwater_worker::worker_keys()));
     let fresh = with_section(&fresh, "postgres keys", &table(postgres.config().keys()));
-    if std::env::var_os("HIGHWATER_WRITE_DOCS").is_some() {
-        std::fs::write(page(), &fresh).expect("the reference can be written");
-        return;
-    }
-    assert!(page_text == fresh, "run HIGHWATER_WRITE_DOCS=1 cargo test -p highwater reference");
+    holds(&page(), &fresh);
 }
