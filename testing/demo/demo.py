@@ -81,6 +81,7 @@ class Demo:
         self.kill_inside_snapshot()
         self.kill_under_load()
         self.finish()
+        self.see_doctor()
         return self.judge()
 
     def prepare(self):
@@ -223,6 +224,16 @@ class Demo:
         time.sleep(1)  # whatever would still come too much is to be seen
         processes.kill(self.client.child)
         detail(f"{self.watch.look().changes} changes came")
+
+    def see_doctor(self):
+        """Lets the doctor look; the comparison comes after it, since its JSON is the last line."""
+        say("Asking the doctor")
+        command = [self.server.binary, "--url", f"http://{self.server.http}", "doctor"]
+        seen = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in seen.stdout.splitlines():
+            detail(line)
+        if seen.returncode != 0:
+            raise RuntimeError("the doctor found something wrong with the demo")
 
     def judge(self):
         """Damages the file if that is asked for, and compares."""

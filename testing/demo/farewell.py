@@ -35,7 +35,10 @@ Try next, each in another terminal:
      -d '{{"offsets": [{{"partition": {{"server": "{name}"}}, "offset": {{"lsn": "'$NOW'"}}}}]}}'
    curl -X PUT http://{http}/connectors/{name}/resume
 
-5. Replay the stream from its first record:
+5. See whether anything needs attention:
+   {highwater} --url http://{http} doctor
+
+6. Replay the stream from its first record:
    {highwater} --url http://{http} stream tail {name} --begin earliest --count 20
 """
 

@@ -28,6 +28,7 @@
 
 mod config;
 mod error;
+mod finding;
 mod generation;
 mod hw;
 mod offset;
@@ -39,6 +40,7 @@ mod tail;
 
 pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};
 pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
+pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
 pub use offset::{Position, SourceOffset, SourcePartition};

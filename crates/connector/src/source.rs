@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Config, ConfigDef, ConnectorError, Generation, Position, SourceItem, SourceOffset,
+    Config, ConfigDef, ConnectorError, Finding, Generation, Position, SourceItem, SourceOffset,
     SourcePartition, TableDescription,
 };
 
@@ -112,6 +112,20 @@ pub trait SourceConnector: Send + Sync {
         config: &Config,
         change: &OffsetChange,
     ) -> Result<OffsetVerdict, ConnectorError>;
+
+    /// What an operator should know of a connector with this configuration and of its source, beyond
+    /// what its status says. Never changes the source.
+    ///
+    /// # Errors
+    /// When the source cannot be asked, or would refuse a start.
+    async fn examine(
+        &self,
+        config: &Config,
+        offset: Option<&SourceOffset>,
+    ) -> Result<Vec<Finding>, ConnectorError> {
+        let _ = (config, offset);
+        Ok(Vec::new())
+    }
 
     /// A task for this configuration.
     ///

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::failure::{Exit, Failure};
 
+/// Code of a server that does not answer.
+pub(crate) const UNREACHABLE: &str = "UNREACHABLE";
+
 /// Calls one server.
 pub(crate) struct Api {
     url: String,
@@ -52,10 +55,11 @@ impl Api {
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
         Failure::new(
             Exit::Unreachable,
-            "UNREACHABLE",
+            UNREACHABLE,
             format!("no Highwater server answers at {}: {}", self.url, root_cause(error)),
         )
-        .remedy("start one with `highwater server`, or name its address with --url")
+        .kept("nothing was changed, as far as an answer can tell")
+        .remedy("start one with `highwater server`, or name its address with --url; highwater doctor looks for the cause")
     }
 }
 

@@ -27,6 +27,7 @@ Start with:
   highwater server                                  the log, the worker and the streams, on loopback
   highwater connector create --file shop.json       capture a database
   highwater stream tail shop                        see its changes (README.md: how to make a stream)
+  highwater doctor                                  see whether anything needs attention
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 refused (nothing changed), 4 authentication or permission,
 5 unreachable, 6 not found.";
@@ -59,6 +60,27 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: StreamCommand,
     },
+    /// Look for what is wrong or will be: machine, log, connectors and their sources, streams.
+    ///
+    /// Asks the server; where none answers, looks at settings, data folder, ports and limits here.
+    /// Changes nothing. Exit code 1 when a finding is an error, 0 for warnings and notes.
+    Doctor(DoctorFlags),
+    /// Print a completion script, such as: source <(highwater completions bash)
+    Completions {
+        /// For which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where to look when no server answers.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorFlags {
+    /// Configuration file of the server.
+    #[arg(long, env = "HIGHWATER_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Folder of the log.
+    #[arg(long, env = "HIGHWATER_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
 }
 
 /// Flags of `highwater server`; each wins over the configuration file.

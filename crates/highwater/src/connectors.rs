@@ -87,6 +87,7 @@ async fn create(api: &Api, output: Output, file: &Path) -> Result<(), Failure> {
 /// Waits until a new connector runs, failed, or is meant not to run, within [`START_PATIENCE`].
 async fn settled(api: &Api, name: &str) -> Result<Value, Failure> {
     let until = Instant::now() + START_PATIENCE;
+    let mut progress = output::Progress::new();
     loop {
         let status = api.get(&format!("/connectors/{}/status", segment(name))).await?;
         let state = |part: &Value| part["state"].as_str().unwrap_or_default().to_owned();
@@ -94,8 +95,10 @@ async fn settled(api: &Api, name: &str) -> Result<Value, Failure> {
         let opening = matches!(connector.as_str(), "" | "UNASSIGNED" | "RUNNING")
             && matches!(task.as_str(), "" | "UNASSIGNED");
         if !opening || Instant::now() >= until {
+            progress.end();
             return Ok(status);
         }
+        progress.say(&format!("connector {name}: {}", doing(&status)));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

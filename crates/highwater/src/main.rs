@@ -3,12 +3,16 @@
 mod announcement;
 mod api;
 mod checkpoint;
+mod checkup;
 mod cli;
+mod completions;
 mod connectors;
+mod doctor;
 mod failure;
 mod guard;
 mod http;
 mod logging;
+mod machine;
 mod offsets;
 mod output;
 mod readiness;
@@ -24,6 +28,7 @@ mod settings;
 mod shutdown;
 mod streams;
 mod tail;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -33,7 +38,10 @@ use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&error),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(error).report(cli.output),
@@ -55,5 +63,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Connector { command } => connectors::run(cli, command).await,
         Command::Offsets { command } => offsets::run(cli, command).await,
         Command::Stream { command } => streams::run(cli, command).await,
+        Command::Doctor(flags) => doctor::run(cli, flags).await,
+        Command::Completions { shell } => completions::run(*shell),
     }
 }

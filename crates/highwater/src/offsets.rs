@@ -39,6 +39,11 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
         for (key, value) in entry["offset"].as_object().into_iter().flatten() {
             facts.push((key, output::plain(value)));
         }
+        let change = &entry["highwater"];
+        if !change.is_null() {
+            facts.push(("last change", output::plain(&change["last_change"])));
+            facts.push(("reason", output::plain(&change["reason"])));
+        }
         output::line(&output::facts(&facts))?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Printing results: aligned columns for people, JSON for scripts.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -15,6 +16,44 @@ pub(crate) fn line(text: &str) -> std::io::Result<()> {
 pub(crate) fn note(text: &str) {
     // When nobody reads it, nothing is lost.
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// One line on a terminal, rewritten as things go on; nothing elsewhere.
+pub(crate) struct Progress {
+    shown: bool,
+    since: Instant,
+}
+
+impl Progress {
+    /// What is done sooner needs no line.
+    const AFTER: Duration = Duration::from_secs(1);
+
+    pub(crate) fn new() -> Self {
+        Self { shown: false, since: Instant::now() }
+    }
+
+    /// Says how far things are.
+    pub(crate) fn say(&mut self, text: &str) {
+        let waited = self.since.elapsed();
+        if waited >= Self::AFTER && std::io::stderr().is_terminal() {
+            // Back to the beginning of the line, which is cleared: ECMA-48, CR and EL.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{text} ({} s)", waited.as_secs());
+            self.shown = true;
+        }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn end(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 /// Prints a JSON document.

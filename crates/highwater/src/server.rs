@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::announcement::{self, Places};
+use crate::checkup::Checkup;
 use crate::cli::ServerFlags;
 use crate::failure::{Exit, Failure};
 use crate::http::{self, Gate};
@@ -125,7 +126,15 @@ impl Server {
         let worker = watched(&gate, start_worker(settings, &bootstrap, http_address)).await?;
         gate.readiness.enter(Phase::Streams);
         let streams = watched(&gate, start_streams(&bootstrap)).await?;
-        gate.open(Router::new().merge(streams.router()).merge(worker.router()));
+        let checkup = Checkup {
+            log: log.clone(),
+            worker: worker.clone(),
+            streams: streams.clone(),
+            data_dir: settings.data_dir.clone(),
+            listeners: [("--kafka-listen", broker.local_addr()), ("--http-listen", http_address)],
+        };
+        let parts = Router::new().merge(checkup.router());
+        gate.open(parts.merge(streams.router()).merge(worker.router()));
         Ok(Self { log, broker, private, worker, streams, gate, http_address, http, stop_http })
     }
 

@@ -172,6 +172,64 @@ fn get(url: &str, path: &str) -> String {
 }
 
 #[test]
+fn the_doctor_finds_nothing_wrong_with_a_new_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let doctor = server.run(&["doctor", "--output", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert!(doctor.status.success() && report["errors"] == 0, "{report}");
+    let config = folder.path().join("shop.json");
+    std::fs::write(&config, STOPPED_CONNECTOR).unwrap();
+    server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+    let doctor = server.run(&["doctor", "--output", "json"]);
+    let report = String::from_utf8(doctor.stdout).unwrap();
+    // Nobody answers at the connector's host, so a start would fail.
+    assert_eq!(doctor.status.code(), Some(1), "{report}");
+    for said in ["CONNECTOR_NOT_RUNNING", "CONNECTOR_SECRET_LITERAL", "PG_CONNECTION"] {
+        assert!(report.contains(said), "{said} is missing in {report}");
+    }
+    assert!(report.contains("database.password") && !report.contains("s3cret-word"), "{report}");
+}
+
+#[test]
+fn the_doctor_tells_a_server_elsewhere_from_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = Server::start(folder.path());
+    let nobody =
+        format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let look = |dir: &Path| {
+        let dir = dir.to_str().unwrap();
+        highwater(&["doctor", "--url", &nobody, "--data-dir", dir]).output().unwrap()
+    };
+    let elsewhere = look(folder.path());
+    assert_eq!(elsewhere.status.code(), Some(1));
+    let said = String::from_utf8(elsewhere.stdout).unwrap();
+    assert!(said.contains("one holds the data folder"), "{said}");
+    let none = String::from_utf8(look(&folder.path().join("none")).stdout).unwrap();
+    assert!(none.contains("highwater server --data-dir"), "{none}");
+}
+
+#[test]
+fn a_wrong_command_line_is_told_in_the_form_asked_for() {
+    let refused = highwater(&["connector", "lst", "--output", "json"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let error: serde_json::Value = serde_json::from_slice(&refused.stderr).unwrap();
+    for part in ["code", "what", "kept", "do"] {
+        assert!(error["error"][part].as_str().is_some_and(|text| !text.is_empty()), "{error}");
+    }
+    assert!(highwater(&["--help"]).output().unwrap().status.success());
+}
+
+#[test]
+fn each_shell_has_completions() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = highwater(&["completions", shell]).output().unwrap();
+        let script = String::from_utf8(script.stdout).unwrap();
+        assert!(script.contains("doctor") && script.contains("offsets"), "{shell}");
+    }
+}
+
+#[test]
 fn settings_can_be_checked_without_a_start() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("highwater.toml");

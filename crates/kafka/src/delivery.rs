@@ -1,6 +1,7 @@
 //! What the client library reports back about records, on its own thread.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -80,6 +81,8 @@ impl State {
 pub(crate) struct Deliveries {
     state: Mutex<State>,
     progress: Notify,
+    /// Nobody waits for this producer any more.
+    retired: AtomicBool,
 }
 
 impl Deliveries {
@@ -88,7 +91,14 @@ impl Deliveries {
         Self {
             state: Mutex::new(State { records, offsets, failure: None }),
             progress: Notify::new(),
+            retired: AtomicBool::new(false),
         }
+    }
+
+    /// From here on the library's complaints concern nobody: it ends aside, and may outlive the
+    /// cluster.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -138,6 +148,9 @@ impl ProducerContext for Deliveries {
 impl ClientContext for Deliveries {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         match level {
+            _ if self.retired.load(Ordering::Relaxed) => {
+                tracing::debug!(facility, "librdkafka: {message}");
+            }
             // It calls the settings that we chose on purpose experimental, at every start.
             _ if facility == "CONFWARN" => tracing::debug!(facility, "librdkafka: {message}"),
             RDKafkaLogLevel::Emerg

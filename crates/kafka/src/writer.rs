@@ -210,6 +210,7 @@ impl AtLeastOnce {
     /// that failed. The rest takes a moment (it joins threads) and is done aside.
     fn retire(&mut self) {
         let Some(producer) = self.producer.take() else { return };
+        self.deliveries.retire();
         producer.purge(PurgeConfig::default().queue().inflight().non_blocking());
         let ended =
             std::thread::Builder::new().name("writer-end".to_owned()).spawn(move || drop(producer));

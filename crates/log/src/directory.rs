@@ -77,6 +77,43 @@ impl Directory {
     }
 }
 
+/// What can be told of a data directory without taking it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Nothing is there; a start makes it.
+    Missing,
+    /// It stands, in a format that this program reads, and nobody has it.
+    Free,
+    /// Another process has it.
+    InUse,
+}
+
+/// Looks at a data directory and leaves it as it is.
+///
+/// # Errors
+/// [`LogError::OtherVersion`], or of the disk.
+pub fn look(fs: &dyn FileSystem, dir: &Path) -> Result<Standing, LogError> {
+    let exists = |path: &Path| fs.exists(path).map_err(LogError::io("open", path));
+    let (meta, lock) = (dir.join(META), dir.join(LOCK));
+    if !exists(&meta)? {
+        return Ok(Standing::Missing);
+    }
+    if let Some(text) = durable_file::read_text(fs, &meta)? {
+        parse_meta(&meta, &text)?;
+    }
+    if !exists(&lock)? {
+        return Ok(Standing::Free);
+    }
+    match fs.lock(&lock) {
+        Ok(lock) => {
+            drop(lock);
+            Ok(Standing::Free)
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Standing::InUse),
+        Err(error) => Err(LogError::io("lock", dir)(error)),
+    }
+}
+
 fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
     if dir.as_os_str().is_empty() || fs.exists(dir).map_err(LogError::io("open", dir))? {
         return Ok(());

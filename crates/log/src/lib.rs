@@ -77,6 +77,7 @@ mod watermarks;
 pub use highwater_protocol::records::TimestampType;
 
 pub use append::{AppendOptions, Appended};
+pub use directory::{Standing, look};
 pub use error::LogError;
 pub use fs::{Entry, File, FileSystem, Lock, OpenMode, RealFileSystem};
 pub use log::{Log, LogConfig};

@@ -117,6 +117,11 @@ impl Partition {
         Ok(())
     }
 
+    /// What stopped it, while it is poisoned or offline.
+    pub fn fault(&self) -> Option<LogError> {
+        self.fault.lock().clone()
+    }
+
     /// A view of the watermarks; woken when anything but the log end moves.
     pub fn watermarks(&self) -> watch::Receiver<Watermarks> {
         self.watermarks.subscribe()
@@ -254,10 +259,6 @@ impl Partition {
             Err(LogError::Poisoned { .. }) => Ok(()),
             other => other,
         }
-    }
-
-    pub(crate) fn fault(&self) -> Option<LogError> {
-        self.fault.lock().clone()
     }
 
     pub(crate) fn poisoned(&self, reason: &str) -> LogError {

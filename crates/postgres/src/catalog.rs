@@ -9,6 +9,7 @@ use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
+use crate::checkup::Room;
 use crate::error::{code, from_query};
 use crate::lsn::Lsn;
 use crate::name::TableName;
@@ -148,6 +149,24 @@ impl Catalog {
             slots: row.get(1),
             slots_used: row.get(2),
             in_recovery: row.get(3),
+        })
+    }
+
+    /// What the server keeps for its slots, the one of this name among them.
+    pub(crate) async fn room(&self, slot: &str) -> Result<Room, ConnectorError> {
+        let sql = "SELECT current_setting('max_wal_senders')::int8,
+                          (SELECT count(*) FROM pg_stat_get_wal_senders()),
+                          (SELECT setting::int8 FROM pg_settings
+                           WHERE name = 'max_slot_wal_keep_size'),
+                          (SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::int8
+                           FROM pg_replication_slots WHERE slot_name::text = $1
+                             AND NOT pg_is_in_recovery())";
+        let row = self.one("reading what slots hold", sql, &[&slot]).await?;
+        Ok(Room {
+            senders: row.get(0),
+            senders_used: row.get(1),
+            keep_mb: row.get(2),
+            held: row.get(3),
         })
     }
 

@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Config, ConfigDef, ConnectorError, OffsetChange, OffsetVerdict, SourceConnector, SourceOffset,
-    SourcePartition, SourceTask, Topics, schema_topic,
+    Config, ConfigDef, ConnectorError, Finding, OffsetChange, OffsetVerdict, SourceConnector,
+    SourceOffset, SourcePartition, SourceTask, Topics, schema_topic,
 };
 use serde_json::{Map, Value};
 
+use crate::checkup;
 use crate::offset_change;
 use crate::opening::Connections;
 use crate::settings::{Settings, definition, fingerprint, routing};
@@ -85,6 +86,14 @@ impl SourceConnector for PostgresConnector {
         let Connections { catalog, server, .. } = Connections::open(&settings).await?;
         let slot = catalog.slot(&settings.slot).await?;
         Ok(offset_change::judge(change, &settings.slot, slot.as_ref(), &server))
+    }
+
+    async fn examine(
+        &self,
+        config: &Config,
+        offset: Option<&SourceOffset>,
+    ) -> Result<Vec<Finding>, ConnectorError> {
+        checkup::examine(&Settings::new(config)?, offset).await
     }
 
     fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {

@@ -74,6 +74,14 @@ pub mod code {
     pub const SLOT_ACTIVE: &str = "PG_SLOT_ACTIVE";
     /// A slot stands and no offset is stored.
     pub const SLOT_FOREIGN: &str = "PG_SLOT_WITHOUT_OFFSET";
+    /// The server may remove WAL that the slot needs.
+    pub const SLOT_AT_RISK: &str = "PG_SLOT_AT_RISK";
+    /// The slot holds back much WAL.
+    pub const WAL_HELD: &str = "PG_WAL_HELD";
+    /// Slots may hold back WAL without bound.
+    pub const WAL_UNLIMITED: &str = "PG_WAL_UNLIMITED";
+    /// The publication lacks captured tables.
+    pub const PUBLICATION_DRIFT: &str = "PG_PUBLICATION_DRIFT";
     /// Open transactions keep the slot from being made.
     pub const SLOT_WAITS: &str = "PG_SLOT_WAITS";
     /// The stored position belongs to another server.

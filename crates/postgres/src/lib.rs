@@ -40,6 +40,7 @@
 mod auth;
 mod catalog;
 mod channel_binding;
+mod checkup;
 mod connector;
 mod copy_text;
 mod cursor;

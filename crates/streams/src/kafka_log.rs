@@ -86,4 +86,8 @@ impl Log for KafkaLog {
         })
         .await
     }
+
+    async fn close(&self) {
+        self.writer.lock().await.take();
+    }
 }

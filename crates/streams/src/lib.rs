@@ -28,6 +28,7 @@ mod batch;
 mod begin;
 mod bounds;
 mod change;
+mod checkup;
 mod closing;
 mod config;
 mod contract;

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
+use highwater_connector::Finding;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use crate::checkup;
 use crate::config::StreamsConfig;
 use crate::error::StreamsError;
 use crate::kafka_log::KafkaLog;
@@ -76,9 +78,15 @@ impl Streams {
         rest::router(self.service.clone())
     }
 
+    /// What an operator should know of the streams.
+    pub async fn examine(&self) -> Vec<Finding> {
+        checkup::examine(&self.service).await
+    }
+
     /// Closes every connection with code 1001 and returns when they are closed.
     pub async fn shutdown(&self) {
         self.service.registry.stop().await;
+        self.service.log.close().await;
     }
 }
 

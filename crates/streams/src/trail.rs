@@ -37,4 +37,7 @@ pub(crate) trait Log: Send + Sync {
 
     /// Appends a record of state and returns once it is safe; no value removes the key.
     async fn put(&self, topic: &str, key: &str, value: Option<Vec<u8>>) -> Result<(), KafkaError>;
+
+    /// Closes what writes, before the log ends.
+    async fn close(&self) {}
 }

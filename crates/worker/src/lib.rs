@@ -31,6 +31,7 @@
 //! ```
 
 mod backoff;
+mod checkup;
 mod cluster;
 mod configs;
 mod herder;

@@ -77,11 +77,7 @@ impl Herder {
         self.properties(name)?;
         let ended = self.status(name)?.is_stopped();
         if self.configs().target(name) != TargetState::Stopped || !ended {
-            return Err(Refusal::BadRequest(format!(
-                "Connectors must be in the STOPPED state before their offsets can be modified. \
-                 This can be done for the specified connector by issuing a 'PUT' request to the \
-                 '/connectors/{name}/stop' endpoint"
-            )));
+            return Err(Refusal::NotStopped(name.to_owned()));
         }
         self.plan(name).map_err(Refusal::Invalid)
     }

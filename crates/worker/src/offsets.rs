@@ -25,8 +25,19 @@ pub(crate) struct StoredOffset {
     pub(crate) offset: Option<SourceOffset>,
     pub(crate) mark: Option<GenerationMark>,
     pub(crate) tail: Tail,
+    /// The last change that no task made, as far back as the topic goes.
+    pub(crate) last_change: Option<Change>,
     /// What of the record cannot be read. It says nothing then, which is not the same as a reset.
     pub(crate) damage: Option<String>,
+}
+
+/// A change of an offset by an operator, or by another program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Change {
+    /// When the log took it, in milliseconds.
+    pub(crate) at_ms: i64,
+    /// Why, if that was said.
+    pub(crate) reason: String,
 }
 
 /// The topic, and what it says up to where it was read.
@@ -86,6 +97,15 @@ fn apply(entries: &mut Entries, record: &ReadRecord) {
     let Some((connector, partition)) = key else { return };
     let partition: SourcePartition = partition;
     let header = |name| record.header(name).map(Bytes::as_ref);
+    let place = (connector, canonical(&partition));
+    // A task's record always bears its generation.
+    let last_change = match header(GENERATION_HEADER) {
+        None => Some(Change {
+            at_ms: record.timestamp,
+            reason: String::from_utf8_lossy(header(REASON_HEADER).unwrap_or_default()).into_owned(),
+        }),
+        Some(_) => entries.get(&place).and_then(|stored| stored.last_change.clone()),
+    };
     let mut damage = None;
     let offset: Option<SourceOffset> =
         kept(record.value.as_deref().map(serde_json::from_slice), &mut damage);
@@ -95,9 +115,10 @@ fn apply(entries: &mut Entries, record: &ReadRecord) {
         mark: header(GENERATION_HEADER).and_then(GenerationMark::decode),
         tail: tail.unwrap_or_default(),
         damage: damage.map(|why| format!("record {} of the topic: {why}", record.offset)),
-        partition: partition.clone(),
+        last_change,
+        partition,
     };
-    entries.insert((connector, canonical(&partition)), stored);
+    entries.insert(place, stored);
 }
 
 /// What was read; an error is kept as the damage.
@@ -219,6 +240,21 @@ mod tests {
         let stored = find(&entries);
         assert_eq!((stored.offset, stored.mark), (Some(offset()), None));
         assert_eq!(stored.tail, Tail::default());
+        assert_eq!(stored.last_change.unwrap().reason, "moved back");
+    }
+
+    #[test]
+    fn the_last_change_is_known_after_the_task_went_on() {
+        let key = key("a", &partition());
+        let mark =
+            GenerationMark { generation: Generation::from_bits(7), fingerprint: "f".to_owned() };
+        let mut entries = Entries::new();
+        let task = || task_record("o", &key, &offset(), &Tail::default(), &mark);
+        apply(&mut entries, &read(task()));
+        assert_eq!(find(&entries).last_change, None);
+        apply(&mut entries, &read(edited_record("o", &key, Some(&offset()), "moved back")));
+        apply(&mut entries, &read(task()));
+        assert_eq!(find(&entries).last_change.unwrap().reason, "moved back");
     }
 
     #[test]

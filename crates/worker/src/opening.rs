@@ -64,6 +64,7 @@ pub(crate) async fn open(
 
 fn nothing_stored(pipeline: &Pipeline) -> StoredOffset {
     StoredOffset {
+        last_change: None,
         partition: pipeline.partition.clone(),
         offset: None,
         mark: None,

@@ -72,7 +72,7 @@ async fn plugins(State(herder): App) -> Json<Vec<Value>> {
 }
 
 async fn not_found() -> Refusal {
-    Refusal::NotFound("HTTP 404 Not Found".to_owned())
+    Refusal::Http(StatusCode::NOT_FOUND, "HTTP 404 Not Found".to_owned())
 }
 
 async fn method_not_allowed() -> Refusal {

@@ -7,6 +7,7 @@ use highwater_connector::{ConnectorError, Problem};
 use highwater_kafka::KafkaError;
 use serde_json::{Value, json};
 
+use crate::cluster::log_error;
 use crate::status::error_json;
 
 /// Why a request is refused.
@@ -18,6 +19,8 @@ pub(crate) enum Refusal {
     Exists(String),
     /// 400.
     BadRequest(String),
+    /// 400: the connector of this name must be stopped first.
+    NotStopped(String),
     /// 400 with the number of errors and each of them.
     Invalid(Vec<Problem>),
     /// 400: the connector refuses.
@@ -35,7 +38,9 @@ impl Refusal {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Exists(_) => StatusCode::CONFLICT,
-            Self::BadRequest(_) | Self::Invalid(_) | Self::Connector(_) => StatusCode::BAD_REQUEST,
+            Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
+                StatusCode::BAD_REQUEST
+            }
             Self::Source(_) | Self::Log(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Http(status, _) => *status,
         }
@@ -47,6 +52,11 @@ impl Refusal {
             | Self::Exists(text)
             | Self::BadRequest(text)
             | Self::Http(_, text) => text.clone(),
+            Self::NotStopped(name) => format!(
+                "Connectors must be in the STOPPED state before their offsets can be modified. \
+                 This can be done for the specified connector by issuing a 'PUT' request to the \
+                 '/connectors/{name}/stop' endpoint"
+            ),
             Self::Invalid(problems) => invalid(problems),
             Self::Connector(error) | Self::Source(error) => error.to_string(),
             Self::Log(error) => format!(
@@ -68,14 +78,74 @@ fn invalid(problems: &[Problem]) -> String {
     text
 }
 
+/// What is kept when a request is refused before anything is done.
+const UNCHANGED: &str = "everything: nothing was changed";
+
+impl Refusal {
+    /// The parts of rule U3: code, what, kept, do.
+    fn parts(&self) -> Value {
+        let parts = |code: &str, kept: &str, remedy: &str| json!({ "code": code, "what": self.message(), "kept": kept, "do": remedy });
+        match self {
+            Self::NotFound(_) => parts(
+                "CONNECTOR_NOT_FOUND",
+                UNCHANGED,
+                "see which connectors there are: highwater connector list",
+            ),
+            Self::Exists(_) => parts(
+                "CONNECTOR_EXISTS",
+                UNCHANGED,
+                "choose another name, or change that one with PUT /connectors/NAME/config",
+            ),
+            Self::NotStopped(name) => parts(
+                "CONNECTOR_NOT_STOPPED",
+                UNCHANGED,
+                &format!("highwater connector stop {name}"),
+            ),
+            Self::BadRequest(_) => {
+                parts("REQUEST_INVALID", UNCHANGED, "correct the request and send it again")
+            }
+            Self::Invalid(_) => parts(
+                "CONFIG_INVALID",
+                UNCHANGED,
+                "correct these keys; docs/reference/configuration.md says what each takes",
+            ),
+            Self::Connector(error) | Self::Source(error) => error_json(error),
+            Self::Log(error) => parts(
+                log_error(error).code,
+                "what is in the log; whether this change is among it is not known",
+                "look whether it is done, and if not send the request again",
+            ),
+            Self::Http(status, _) => {
+                let (code, remedy) = http(*status);
+                parts(code, UNCHANGED, remedy)
+            }
+        }
+    }
+}
+
+/// Code and remedy of a request that no handler saw.
+const fn http(status: StatusCode) -> (&'static str, &'static str) {
+    match status {
+        StatusCode::NOT_FOUND => (
+            "PATH_UNKNOWN",
+            "the paths are those of Kafka Connect's REST API; GET /connectors is one",
+        ),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ("METHOD_NOT_ALLOWED", "use one of the methods that header Allow names")
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            ("MEDIA_TYPE_NOT_ALLOWED", "send Content-Type: application/json")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => ("BODY_TOO_LARGE", "send a smaller body"),
+        _ => ("REQUEST_INVALID", "correct the request and send it again"),
+    }
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = self.status();
         let mut body = json!({ "error_code": status.as_u16(), "message": self.message() });
-        if let (Self::Connector(error) | Self::Source(error), Value::Object(body)) =
-            (&self, &mut body)
-            && let Value::Object(parts) = error_json(error)
-        {
+        if let (Value::Object(body), Value::Object(parts)) = (&mut body, self.parts()) {
             body.extend(parts);
         }
         (status, Json(body)).into_response()
@@ -85,6 +155,33 @@ impl IntoResponse for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_refusal_has_the_parts_of_an_error() {
+        let text = || "it is so".to_owned();
+        let error = highwater_connector::ConnectorError::stop(
+            "X_1",
+            highwater_connector::ErrorKind::Data,
+            "a row is odd",
+            "mend it",
+        );
+        for refusal in [
+            Refusal::NotFound(text()),
+            Refusal::Exists(text()),
+            Refusal::BadRequest(text()),
+            Refusal::NotStopped("shop".to_owned()),
+            Refusal::Invalid(Vec::new()),
+            Refusal::Connector(error),
+            Refusal::Http(StatusCode::NOT_FOUND, text()),
+            Refusal::Http(StatusCode::IM_A_TEAPOT, text()),
+        ] {
+            let parts = refusal.parts();
+            for part in ["code", "what", "kept", "do"] {
+                let text = parts[part].as_str().unwrap_or_default();
+                assert!(!text.is_empty(), "{part} of {refusal:?}");
+            }
+        }
+    }
 
     #[test]
     fn an_invalid_configuration_counts_its_errors() {

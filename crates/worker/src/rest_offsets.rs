@@ -46,7 +46,12 @@ struct Entry {
 pub(crate) async fn list(State(herder): App, Segments(name): Segments<String>) -> Answer {
     let stored = herder.offsets(&name).await?;
     let entry = |stored: crate::offsets::StoredOffset| {
-        Some(json!({ "partition": stored.partition, "offset": stored.offset? }))
+        let mut entry = json!({ "partition": stored.partition, "offset": stored.offset? });
+        if let Some(change) = stored.last_change {
+            let at = jiff::Timestamp::from_millisecond(change.at_ms).map(|at| at.to_string());
+            entry["highwater"] = json!({ "last_change": at.ok(), "reason": change.reason });
+        }
+        Some(entry)
     };
     let offsets: Vec<_> = stored.into_iter().filter_map(entry).collect();
     Ok(Json(json!({ "offsets": offsets })))

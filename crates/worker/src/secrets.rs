@@ -22,6 +22,15 @@ fn is_secret(plugin: Option<&dyn SourceConnector>, key: &str) -> bool {
     }
 }
 
+/// Keys of secrets that are written out, which is all that this release can do.
+pub(crate) fn literal<'a>(
+    plugin: Option<&dyn SourceConnector>,
+    properties: &'a BTreeMap<String, String>,
+) -> Vec<&'a str> {
+    let literal = |(key, value): &(&String, &String)| is_secret(plugin, key) && !value.is_empty();
+    properties.iter().filter(literal).map(|(key, _)| key.as_str()).collect()
+}
+
 /// The configuration as it may be shown.
 pub(crate) fn masked(
     plugin: Option<&dyn SourceConnector>,

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use axum::Router;
-use highwater_connector::SourceConnector;
+use highwater_connector::{Finding, SourceConnector};
 use highwater_kafka::KafkaError;
 
 use crate::WorkerConfig;
+use crate::checkup;
 use crate::herder::Herder;
 use crate::plugins::Plugins;
 use crate::rest;
@@ -50,6 +51,11 @@ impl Worker {
     /// must have no fallback of its own.
     pub fn router(&self) -> Router {
         rest::router(Arc::clone(&self.herder))
+    }
+
+    /// What an operator should know of the connectors and of their sources.
+    pub async fn examine(&self) -> Vec<Finding> {
+        checkup::examine(&self.herder).await
     }
 
     /// Drains all tasks to the end of a transaction, each within its bound, and ends them. What

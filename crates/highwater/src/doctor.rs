@@ -1,0 +1,159 @@
+//! `highwater doctor`: asks the server, or looks around where none answers.
+
+use highwater_connector::{Finding, Severity};
+use highwater_log::{RealFileSystem, Standing};
+use serde_json::Value;
+
+use crate::api::{Api, UNREACHABLE};
+use crate::checkup::report;
+use crate::cli::{Cli, DoctorFlags, Output, ServerFlags};
+use crate::failure::{Exit, Failure};
+use crate::settings::{self, Settings};
+use crate::{machine, output};
+
+pub(crate) async fn run(cli: &Cli, flags: &DoctorFlags) -> Result<(), Failure> {
+    let asked = Api::new(&cli.url)?.get("/highwater/v1/doctor").await;
+    let report = match asked {
+        Ok(report) => report,
+        Err(failure) if failure.code == UNREACHABLE => report(offline(&cli.url, flags)),
+        Err(failure) => return Err(failure),
+    };
+    match cli.output {
+        Output::Json => output::json(&report)?,
+        Output::Text => output::line(&text(&report))?,
+    }
+    let errors = report["errors"].as_u64().unwrap_or(0);
+    if errors == 0 {
+        return Ok(());
+    }
+    let what = format!("{errors} of the findings are errors: something does not work");
+    Err(Failure::new(Exit::Failed, "DOCTOR_FOUND_ERRORS", what)
+        .kept("everything: the doctor changes nothing")
+        .remedy("do what stands behind each error, then run highwater doctor again"))
+}
+
+/// What can be told without a server.
+fn offline(url: &str, flags: &DoctorFlags) -> Vec<Finding> {
+    let flags = ServerFlags {
+        config: flags.config.clone(),
+        data_dir: flags.data_dir.clone(),
+        ..ServerFlags::default()
+    };
+    let settings = match settings::load(&flags) {
+        Ok(settings) => settings,
+        Err(failure) => {
+            let reason = "a server does not start with them";
+            let finding = Finding::new(
+                Severity::Error,
+                "SETTINGS_INVALID",
+                failure.what,
+                reason,
+                failure.remedy,
+            );
+            return vec![finding.about("settings")];
+        }
+    };
+    let looked = highwater_log::look(&RealFileSystem, &settings.data_dir);
+    let mut findings = vec![unreachable(url, &settings, matches!(looked, Ok(Standing::InUse)))];
+    match looked {
+        Ok(Standing::Missing) => {}
+        Ok(Standing::InUse) => findings.extend(machine::of_folder(&settings.data_dir)),
+        Ok(Standing::Free) => {
+            findings.extend(machine::of_folder(&settings.data_dir));
+            findings.extend(ports(&settings));
+        }
+        Err(error) => findings.push(
+            Finding::new(
+                Severity::Error,
+                error.code(),
+                error.to_string(),
+                "a server does not start on it",
+                "do what the text says, or choose another folder with --data-dir",
+            )
+            .about(format!("data folder {}", settings.data_dir.display())),
+        ),
+    }
+    findings.extend(machine::of_open_files(machine::open_files()));
+    findings
+}
+
+fn ports(settings: &Settings) -> Vec<Finding> {
+    [("--kafka-listen", settings.kafka_listen), ("--http-listen", settings.http_listen)]
+        .into_iter()
+        .filter_map(|(flag, address)| machine::of_port(flag, address))
+        .collect()
+}
+
+fn unreachable(url: &str, settings: &Settings, in_use: bool) -> Finding {
+    let dir = settings.data_dir.display();
+    let (what, remedy) = if in_use {
+        (
+            format!("no server answers at {url}, and one holds the data folder {dir}"),
+            "name the address that it listens on with --url; it printed it when it came up"
+                .to_owned(),
+        )
+    } else {
+        (format!("no server answers at {url}"), format!("highwater server --data-dir {dir}"))
+    };
+    let reason = "nothing is captured while no server runs, and the sources keep what was not read";
+    Finding::new(Severity::Error, UNREACHABLE, what, reason, remedy).about("server")
+}
+
+/// The report for people.
+fn text(report: &Value) -> String {
+    let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut parts: Vec<String> = findings.iter().map(paragraph).collect();
+    let count = |name: &str| output::plain(&report[name]);
+    parts.push(match findings {
+        [] => "nothing is wrong".to_owned(),
+        _ => format!(
+            "errors {}, warnings {}, notes {}",
+            count("errors"),
+            count("warnings"),
+            count("notes")
+        ),
+    });
+    parts.join("\n\n")
+}
+
+fn paragraph(finding: &Value) -> String {
+    let part = |name: &str| output::plain(&finding[name]);
+    let head = format!("{} {}: {}", part("severity"), part("code"), part("subject"));
+    let facts =
+        output::facts(&[("  what", part("what")), ("  why", part("reason")), ("  do", part("do"))]);
+    format!("{head}\n{facts}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(flags: &DoctorFlags) -> Vec<&'static str> {
+        offline("http://127.0.0.1:1", flags).iter().map(|finding| finding.code).collect()
+    }
+
+    #[test]
+    fn without_a_server_it_looks_at_settings_and_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("highwater.toml");
+        let flags =
+            DoctorFlags { config: Some(config.clone()), data_dir: Some(folder.path().to_owned()) };
+        std::fs::write(&config, "data_dri = 'd'").unwrap();
+        assert_eq!(found(&flags), ["SETTINGS_INVALID"]);
+        std::fs::write(&config, "").unwrap();
+        assert!(found(&flags).contains(&UNREACHABLE));
+        std::fs::write(folder.path().join("meta.properties"), "version=1\n").unwrap();
+        assert!(found(&flags).contains(&"LOG_OTHER_VERSION"), "{:?}", found(&flags));
+    }
+
+    #[test]
+    fn the_text_has_a_paragraph_for_each_finding() {
+        let finding = Finding::new(Severity::Warning, "X_1", "w", "r", "d").about("connector shop");
+        assert_eq!(
+            text(&report(vec![finding])),
+            "warning X_1: connector shop\n  what  w\n  why   r\n  do    d\n\n\
+             errors 0, warnings 1, notes 0"
+        );
+        assert_eq!(text(&report(Vec::new())), "nothing is wrong");
+    }
+}

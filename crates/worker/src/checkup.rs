@@ -1,0 +1,116 @@
+//! What an operator should know of the connectors, for `highwater doctor`.
+
+use std::time::Duration;
+
+use highwater_connector::{Finding, Severity};
+
+use crate::herder::Herder;
+use crate::secrets;
+use crate::status::{State, Status};
+
+/// How long one source may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// All connectors, one after the other, each with its source.
+pub(crate) async fn examine(herder: &Herder) -> Vec<Finding> {
+    let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
+    let mut findings = Vec::new();
+    for name in names {
+        let standing = herder.status(&name).ok().and_then(|status| of_status(&status));
+        // Its source would say the same again.
+        let failed = standing.as_ref().is_some_and(|finding| finding.severity == Severity::Error);
+        findings.extend(standing.map(|finding| finding.of(&name)));
+        findings.extend(of_secrets(herder, &name).map(|finding| finding.of(&name)));
+        if !failed {
+            findings.extend(of_source(herder, &name).await);
+        }
+    }
+    findings
+}
+
+/// A connector that does not run, and why.
+fn of_status(status: &Status) -> Option<Finding> {
+    let state = status.task.unwrap_or(status.connector);
+    match (state, &status.error) {
+        (State::Failed, Some(error)) => Some(Finding::from_error(error)),
+        (State::Restarting, Some(error)) => Some(Finding::new(
+            Severity::Warning,
+            error.code,
+            format!("it is tried again since {}: {}", status.since, error.what),
+            "nothing is captured meanwhile",
+            error.remedy.as_str(),
+        )),
+        (State::Paused | State::Stopped, _) => Some(Finding::new(
+            Severity::Warning,
+            "CONNECTOR_NOT_RUNNING",
+            format!("it is {} since {}", state.name().to_lowercase(), status.since),
+            "its source keeps what was not read yet, and its disk may fill",
+            format!("highwater connector resume {}", highwater_connector::CONNECTOR_NAME),
+        )),
+        _ => None,
+    }
+}
+
+fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
+    let properties = herder.properties(name).ok()?;
+    let keys = secrets::literal(herder.plugin(&properties), &properties).join(", ");
+    (!keys.is_empty()).then(|| {
+        Finding::new(
+            Severity::Note,
+            "CONNECTOR_SECRET_LITERAL",
+            format!("its configuration holds the value of {keys}"),
+            "whoever reaches the Kafka listener or the data folder can read it in highwater.configs",
+            "give that user of the source no more than the capture needs, and keep listener and data folder to those who may know it",
+        )
+    })
+}
+
+async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
+    let Ok(pipeline) = herder.plan(name) else { return Vec::new() };
+    let stored = herder.offsets(name).await.unwrap_or_default();
+    let own = stored.into_iter().find(|stored| stored.partition == pipeline.partition);
+    let offset = own.and_then(|stored| stored.offset);
+    let asked = pipeline.connector.examine(&pipeline.config, offset.as_ref());
+    let findings = match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(findings)) => findings,
+        Ok(Err(error)) => vec![Finding::from_error(&error)],
+        Err(_) => vec![Finding::new(
+            Severity::Error,
+            "SOURCE_SILENT",
+            format!("its source did not answer within {PATIENCE:?}"),
+            "nothing is captured from a source that does not answer",
+            "see that the source runs and can be reached from here",
+        )],
+    };
+    findings.into_iter().map(|finding| finding.of(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use highwater_connector::{ConnectorError, ErrorKind};
+
+    fn found(task: Option<State>, error: Option<ConnectorError>) -> Option<Finding> {
+        let mut status = Status::unassigned();
+        let connector = if task.is_none() { State::Stopped } else { State::Running };
+        status.enter(connector, task, error, "");
+        of_status(&status)
+    }
+
+    #[test]
+    fn a_connector_that_runs_is_no_finding() {
+        assert_eq!(found(Some(State::Running), None), None);
+    }
+
+    #[test]
+    fn one_that_does_not_run_is_found_with_its_reason() {
+        let error = ConnectorError::stop("X_1", ErrorKind::Data, "a row is odd", "mend it");
+        let failed = found(Some(State::Failed), Some(error.clone())).unwrap();
+        assert_eq!((failed.code, failed.severity), ("X_1", Severity::Error));
+        let retrying = found(Some(State::Restarting), Some(error)).unwrap();
+        assert_eq!((retrying.code, retrying.severity), ("X_1", Severity::Warning));
+        let stopped = found(None, None).unwrap().of("shop");
+        assert!(stopped.what.contains("stopped since"), "{}", stopped.what);
+        assert_eq!(stopped.remedy, "highwater connector resume shop");
+    }
+}
