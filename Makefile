@@ -1,4 +1,4 @@
-.PHONY: help demo test docs dist
+.PHONY: help demo test mutants-log docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -10,6 +10,7 @@ help:
 	@echo "                   source; stays up for you to try things"
 	@echo "ONCE=1 make demo   the same, ending after the comparison"
 	@echo "make test          everything that is checked: format, lints, tests, the demo and its four breaks"
+	@echo "make mutants-log   leaves out each sync and each cut of the log: a test must notice every one"
 	@echo "make docs          the documentation as a book, in target/book"
 	@echo "make dist          the release as an archive, in target/dist, unpacked and tried"
 	@echo
@@ -32,3 +33,7 @@ dist:
 	@testing/install/install.sh
 	@packaging/dist.sh
 	@packaging/test.sh
+
+mutants-log:
+	@testing/install/install.sh test
+	@python3 testing/mutants_log.py

@@ -11,6 +11,7 @@ mod doctor;
 mod failure;
 mod guard;
 mod http;
+mod log_limit;
 mod logging;
 mod machine;
 mod offsets;

@@ -225,7 +225,9 @@ async fn open_log(settings: &Settings, gate: &Gate) -> Result<Log, Failure> {
             .kept("nothing was started")
             .remedy("make the folder, or choose another one with --data-dir")
     })?;
-    let (fs, config) = (Arc::new(RealFileSystem), LogConfig::default());
+    let total_max_bytes = settings.log_limit.bytes(&dir)?;
+    let (fs, config) =
+        (Arc::new(RealFileSystem), LogConfig { total_max_bytes, ..LogConfig::default() });
     let opening = gate.readiness.opening();
     blocking(move || Log::open_observed(fs, &dir, config, opening))
         .await?

@@ -10,6 +10,7 @@ use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Pro
 use crate::cli::{LogFormat, ServerFlags};
 use crate::failure::Failure;
 use crate::guard;
+use crate::log_limit::LogLimit;
 use crate::output;
 
 /// What the server runs with.
@@ -21,6 +22,7 @@ pub(crate) struct Settings {
     pub(crate) http_listen: SocketAddr,
     /// Host names beside loopback that the HTTP listener answers to, in lower case.
     pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) log_limit: LogLimit,
     pub(crate) offset_flush_interval: Duration,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_format: LogFormat,
@@ -43,6 +45,7 @@ impl Settings {
             ),
             ("HTTP", self.http_listen.to_string()),
             ("further Host names", self.allowed_hosts.join(", ")),
+            ("the log holds at most", self.log_limit.to_string()),
             ("offset flush", format!("{:?}", self.offset_flush_interval)),
             ("shutdown within", format!("{:?}", self.shutdown_timeout)),
             ("log lines", format!("{:?}, {}", self.log_format, self.log_level).to_lowercase()),
@@ -108,6 +111,13 @@ pub(crate) fn definition() -> ConfigDef {
             Some("false"),
             Medium,
             "Allows listeners beyond loopback, which have neither TLS nor authentication yet. Flag --insecure-listen.",
+        ),
+        key(
+            "log.total_max_bytes",
+            KeyType::String,
+            Some("80%"),
+            High,
+            "The most that all topics may hold together: bytes, a share of the volume on which the data folder lies, such as 80%, or -1 for as much as fits. At the limit a write is refused with LOG_NO_SPACE, to be tried again, and reads go on; nothing goes that a topic's own retention would keep.",
         ),
         key(
             "worker.offset_flush_interval_ms",
@@ -222,6 +232,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         kafka_advertise: kafka_advertise.as_deref().map(host_and_port).transpose()?,
         http_listen,
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
+        log_limit: log_limit(&config, place)?,
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {
@@ -255,6 +266,15 @@ fn log_level(config: &Config, place: &str) -> Result<String, Failure> {
             Err(refused(place, &[Problem { key: "logging.level".to_owned(), message }]))
         }
     }
+}
+
+fn log_limit(config: &Config, place: &str) -> Result<LogLimit, Failure> {
+    let text = config.text("log.total_max_bytes").trim();
+    LogLimit::parse(text).ok_or_else(|| {
+        let message =
+            format!("is {text:?}; it must be bytes from 1048576, 1% to 100% of the volume, or -1");
+        refused(place, &[Problem { key: "log.total_max_bytes".to_owned(), message }])
+    })
 }
 
 /// Two listeners cannot share an address.

@@ -248,10 +248,11 @@ fn settings_can_be_checked_without_a_start() {
 #[test]
 fn a_second_server_on_the_same_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let _first = Server::start(folder.path());
+    let first = Server::start(folder.path());
     let second = serve(folder.path(), "127.0.0.1:0", "127.0.0.1:0").output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    assert!(stderr(&second).contains("in use by another process"), "{}", stderr(&second));
+    let holder = format!("in use by another process, number {}", first.child.id());
+    assert!(stderr(&second).contains(&holder), "{}", stderr(&second));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Appending: each batch is checked once (rule L3), stamped, and written as it came.
 
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
 use highwater_protocol::records::{
     Batch, BatchError, BatchHeader, BatchMut, DECOMPRESSED_MAX, TimestampType, batches,
@@ -41,6 +43,16 @@ impl Partition {
     /// # Errors
     /// Nothing is written then; see [`LogError`] for the kinds.
     pub fn append(&self, batches: Bytes, options: AppendOptions) -> Result<Appended, LogError> {
+        let appended = self.check_and_write(batches, options);
+        self.tell_space(&appended);
+        appended
+    }
+
+    fn check_and_write(
+        &self,
+        batches: Bytes,
+        options: AppendOptions,
+    ) -> Result<Appended, LogError> {
         let config = self.config();
         let mut checked = check(batches, &config, options.now_ms)?;
         let mut writer = self.writer.lock();
@@ -49,6 +61,7 @@ impl Partition {
             return Ok(answer);
         }
         let bytes = checked.iter().map(|batch| batch.bytes.len() as u64).sum();
+        self.share.check(bytes)?;
         self.roll_if_due(&mut writer, bytes, &config, options.now_ms)?;
         let appended = self.write(&mut writer, &mut checked, &config, options.now_ms)?;
         drop(writer);
@@ -56,6 +69,25 @@ impl Partition {
             self.request_flush();
         }
         Ok(appended)
+    }
+
+    /// Says once that the partition cannot grow, and once that it grows again.
+    fn tell_space(&self, appended: &Result<Appended, LogError>) {
+        let full = match appended {
+            Ok(_) => false,
+            Err(LogError::NoSpace { .. } | LogError::TotalLimit { .. }) => true,
+            Err(_) => return,
+        };
+        if self.is_full.swap(full, Ordering::Relaxed) == full {
+            return;
+        }
+        let partition = self.place.name();
+        match appended {
+            Err(error) => {
+                tracing::error!(partition, code = error.code(), %error, "a partition cannot grow: appends are refused, reads go on");
+            }
+            Ok(_) => tracing::info!(partition, "a partition grows again"),
+        }
     }
 
     fn answer_duplicate(
@@ -104,6 +136,7 @@ impl Partition {
             stamped.push(batch);
         }
         self.write_stamped(&segment, &stamped, config)?;
+        self.share.grow(segment.tip().size - before.size);
         writer.active_since_ms.get_or_insert(now_ms);
         for batch in stamped.iter().filter_map(|batch| Sequenced::of(&batch.header)) {
             writer.producers.record(batch, now_ms);

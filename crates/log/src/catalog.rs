@@ -14,7 +14,7 @@ use crate::durable_file;
 use crate::fs::FileSystem;
 use crate::{LogError, Overrides, TopicConfig, TopicInfo};
 
-const FILE: &str = "topics.json";
+pub(crate) const FILE: &str = "topics.json";
 const FORMAT: u32 = 1;
 
 /// Whether a topic is whole.
@@ -108,7 +108,7 @@ impl Catalog {
         durable_file::put(self.fs.as_ref(), &self.path, &bytes)?;
         // A start after a kill finds this, also if the folder cannot be synced now.
         self.topics = content.topics;
-        durable_file::sync_parent(self.fs.as_ref(), &self.path)
+        site!("catalog.folder", durable_file::sync_parent(self.fs.as_ref(), &self.path))
     }
 }
 

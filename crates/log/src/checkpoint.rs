@@ -36,11 +36,12 @@ impl Place {
     }
 
     pub(crate) fn sync_dir(&self) -> Result<(), LogError> {
-        self.fs.sync_dir(&self.dir).map_err(LogError::io("sync", &self.dir))
+        site!("place.folder", self.fs.sync_dir(&self.dir)).map_err(LogError::io("sync", &self.dir))
     }
 
-    pub(crate) fn write_epochs(&self, epochs: &Epochs) -> Result<(), LogError> {
-        self.replace(EPOCHS, &epochs.to_text())
+    /// The leader epochs. They are safe once the folder was synced.
+    pub(crate) fn put_epochs(&self, epochs: &Epochs) -> Result<(), LogError> {
+        self.put(EPOCHS, &epochs.to_text())
     }
 
     pub(crate) fn read_epochs(&self) -> Result<Epochs, LogError> {
@@ -51,8 +52,7 @@ impl Place {
 
     /// Kafka's offset checkpoint, with this partition alone. It is safe once the folder was synced.
     pub(crate) fn put_log_start(&self, offset: i64) -> Result<(), LogError> {
-        let text = format!("0\n1\n{} {} {offset}\n", self.topic, self.index);
-        durable_file::put(self.fs.as_ref(), &self.dir.join(LOG_START), text.as_bytes())
+        self.put(LOG_START, &format!("0\n1\n{} {} {offset}\n", self.topic, self.index))
     }
 
     /// The log start; 0 as long as nothing was removed.
@@ -70,8 +70,9 @@ impl Place {
         durable_file::put(self.fs.as_ref(), &path, &producer_snapshot::encode(producers))
     }
 
-    pub(crate) fn write_metadata(&self) -> Result<(), LogError> {
-        self.replace(METADATA, &self.metadata())
+    /// The topic id. It is safe once the folder was synced.
+    pub(crate) fn put_metadata(&self) -> Result<(), LogError> {
+        self.put(METADATA, &self.metadata())
     }
 
     /// Refuses a folder that belongs to another topic of the same name.
@@ -87,8 +88,8 @@ impl Place {
         format!("version: 0\ntopic_id: {}\n", kafka_uuid(self.topic_id))
     }
 
-    fn replace(&self, name: &str, text: &str) -> Result<(), LogError> {
-        durable_file::replace(self.fs.as_ref(), &self.dir.join(name), text.as_bytes())
+    fn put(&self, name: &str, text: &str) -> Result<(), LogError> {
+        durable_file::put(self.fs.as_ref(), &self.dir.join(name), text.as_bytes())
     }
 
     fn read(&self, name: &str) -> Result<(PathBuf, Option<String>), LogError> {

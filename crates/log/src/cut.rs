@@ -20,7 +20,7 @@ impl Place {
             let path = file_name::path(&self.dir, base, kind);
             durable_file::remove_if_there(self.fs.as_ref(), &path)?;
         }
-        self.sync_dir()
+        site!("removed.folder", self.sync_dir())
     }
 
     /// Removes everything behind the mark. `bases` are the segments' first offsets, in rising order.
@@ -31,11 +31,11 @@ impl Place {
         }
         // Also a segment that was removed before this, and not yet safely, must not come back behind
         // the cut.
-        self.sync_dir()?;
+        site!("cut.folder", self.sync_dir())?;
         let path = file_name::path(&self.dir, at.segment, FileKind::Log);
         let file = self.fs.open(&path, OpenMode::Write).map_err(LogError::io("open", &path))?;
         // Synced with the rest when it is read again.
-        file.truncate(at.position).map_err(LogError::io("cut", &path))
+        site!("cut.data", file.set_len(at.position)).map_err(LogError::io("cut", &path))
     }
 
     /// Notes that what lies behind the mark is not to be believed. After a failed fsync the page cache

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::LogError;
+use crate::catalog;
 use crate::checkpoint::kafka_uuid;
 use crate::durable_file::{self, UNFINISHED};
 use crate::fs::{FileSystem, Lock};
@@ -34,7 +35,7 @@ impl Directory {
     pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, LogError> {
         make_dirs(fs.as_ref(), dir)?;
         let lock = fs.lock(&dir.join(LOCK)).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => LogError::Locked { path: dir.to_owned() },
+            io::ErrorKind::WouldBlock => locked(fs.as_ref(), dir),
             _ => LogError::io("lock", dir)(error),
         })?;
         let cluster_id = cluster_id(fs.as_ref(), &dir.join(META))?;
@@ -55,7 +56,7 @@ impl Directory {
         let path = self.dir.join(CLEAN);
         let bytes = durable_file::read(self.fs.as_ref(), &path)?;
         durable_file::remove_if_there(self.fs.as_ref(), &path)?;
-        durable_file::sync_parent(self.fs.as_ref(), &path)?;
+        site!("clean_mark.folder", durable_file::sync_parent(self.fs.as_ref(), &path))?;
         // A mark that cannot be read says nothing: recovery reads the data then.
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
     }
@@ -64,11 +65,7 @@ impl Directory {
     pub(crate) fn read_producer_ids(&self) -> Result<i64, LogError> {
         let path = self.dir.join(PRODUCER_IDS);
         let Some(text) = durable_file::read_text(self.fs.as_ref(), &path)? else { return Ok(0) };
-        text.trim().parse().map_err(|_| LogError::Damaged {
-            path,
-            position: 0,
-            reason: "it is no number".to_owned(),
-        })
+        text.trim().parse().map_err(|_| damaged(&path, "it is no number".to_owned()))
     }
 
     pub(crate) fn write_producer_ids(&self, next: i64) -> Result<(), LogError> {
@@ -114,6 +111,13 @@ pub fn look(fs: &dyn FileSystem, dir: &Path) -> Result<Standing, LogError> {
     }
 }
 
+/// Who holds the directory is written in the lock's file.
+fn locked(fs: &dyn FileSystem, dir: &Path) -> LogError {
+    let holder = durable_file::read_text(fs, &dir.join(LOCK));
+    let process = holder.ok().flatten().and_then(|text| text.trim().parse().ok());
+    LogError::Locked { path: dir.to_owned(), process }
+}
+
 fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
     if dir.as_os_str().is_empty() || fs.exists(dir).map_err(LogError::io("open", dir))? {
         return Ok(());
@@ -122,12 +126,7 @@ fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
         make_dirs(fs, parent)?;
     }
     fs.create_dir(dir).map_err(LogError::io("create", dir))?;
-    match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => {
-            fs.sync_dir(parent).map_err(LogError::io("sync", parent))
-        }
-        _ => Ok(()),
-    }
+    site!("directory.parent", durable_file::sync_parent(fs, dir))
 }
 
 /// Reads whose directory it is, or makes it ours.
@@ -135,13 +134,37 @@ fn cluster_id(fs: &dyn FileSystem, path: &Path) -> Result<String, LogError> {
     if let Some(text) = durable_file::read_text(fs, path)? {
         return parse_meta(path, &text);
     }
+    check_new(fs, path)?;
     let cluster_id = kafka_uuid(Uuid::new_v4());
     let text = format!("highwater.format={FORMAT}\ncluster.id={cluster_id}\n");
     durable_file::replace(fs, path, text.as_bytes())?;
+    // Somebody else may have made the folder a moment ago, and not have synced its name.
+    if let Some(dir) = path.parent() {
+        site!("new_directory.parent", durable_file::sync_parent(fs, dir))?;
+    }
     Ok(cluster_id)
 }
 
+/// A directory without the file is new, unless something stands in it: then the file was lost, and another
+/// cluster id would have every client take the log for another one.
+fn check_new(fs: &dyn FileSystem, path: &Path) -> Result<(), LogError> {
+    let dir = path.parent().unwrap_or(path);
+    let entries = fs.list(dir).map_err(LogError::io("list", dir))?;
+    let ours = |name: &str| name == catalog::FILE || name == PRODUCER_IDS || name == CLEAN;
+    match entries.into_iter().find(|entry| ours(&entry.name)) {
+        None => Ok(()),
+        Some(found) => Err(damaged(path, format!("it is missing, while {} stands", found.name))),
+    }
+}
+
+fn damaged(path: &Path, reason: String) -> LogError {
+    LogError::Damaged { path: path.to_owned(), position: 0, reason }
+}
+
 fn parse_meta(path: &Path, text: &str) -> Result<String, LogError> {
+    if text.trim().is_empty() {
+        return Err(damaged(path, "it is empty".to_owned()));
+    }
     let value = |name: &str| {
         text.lines().filter_map(|line| line.split_once('=')).find(|(known, _)| *known == name)
     };

@@ -12,7 +12,7 @@ pub(crate) const UNFINISHED: &str = ".tmp";
 /// Puts `content` under `path`; safe on disk when this returns.
 pub(crate) fn replace(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Result<(), LogError> {
     put(fs, path, content)?;
-    sync_parent(fs, path)
+    site!("file.folder", sync_parent(fs, path))
 }
 
 /// As [`replace`], but the name is safe only once the caller has synced the folder.
@@ -30,7 +30,7 @@ pub(crate) fn put(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Result<()
 fn write_new(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Result<(), LogError> {
     let file = fs.open(path, OpenMode::Create).map_err(LogError::io("create", path))?;
     file.write_at(content, 0).map_err(LogError::io("write", path))?;
-    file.sync_data().map_err(LogError::io("sync", path))
+    site!("file.data", file.sync_data()).map_err(LogError::io("sync", path))
 }
 
 /// The path with something behind its name.
@@ -42,10 +42,10 @@ pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
 
 /// Syncs the folder in which `path` stands.
 pub(crate) fn sync_parent(fs: &dyn FileSystem, path: &Path) -> Result<(), LogError> {
-    match path.parent() {
-        Some(dir) => fs.sync_dir(dir).map_err(LogError::io("sync", dir)),
-        None => Ok(()),
-    }
+    let Some(dir) = path.parent() else { return Ok(()) };
+    // A relative path of one name stands in the working folder.
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    site!("parent.folder", fs.sync_dir(dir)).map_err(LogError::io("sync", dir))
 }
 
 /// The whole content; None if there is no such file.

@@ -99,22 +99,20 @@ impl<const N: usize> EntryFile<N> {
 
     /// Forgets what was pushed after there were `count` entries.
     pub(crate) fn undo_to(&self, count: u64) -> Result<(), LogError> {
-        if self.count() <= count {
-            return Ok(());
-        }
-        self.count.store(count, Ordering::Release);
+        // Also where none was counted: part of one may have been written.
+        self.count.store(count.min(self.count()), Ordering::Release);
         self.trim()
     }
 
     /// Cuts the file to its entries and gives back the space set aside.
     pub(crate) fn trim(&self) -> Result<(), LogError> {
         let len = self.count() * N as u64;
-        self.file.truncate(len).map_err(LogError::io("cut", &self.path))?;
+        site!("index.cut", self.file.set_len(len)).map_err(LogError::io("cut", &self.path))?;
         self.allocated.store(len, Ordering::Relaxed);
         Ok(())
     }
 
     pub(crate) fn sync(&self) -> Result<(), LogError> {
-        self.file.sync_data().map_err(LogError::io("sync", &self.path))
+        site!("index.data", self.file.sync_data()).map_err(LogError::io("sync", &self.path))
     }
 }

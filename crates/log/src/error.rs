@@ -27,11 +27,24 @@ pub enum LogError {
         /// The file that could not grow.
         path: PathBuf,
     },
+    /// The log holds as much as it may. Nothing was written; the partition stays readable and takes
+    /// records again once something went.
+    #[error(
+        "the log holds {held} bytes and log.total_max_bytes allows {most}; lower retention or delete a topic, or raise the limit"
+    )]
+    TotalLimit {
+        /// Bytes held by all partitions.
+        held: u64,
+        /// Bytes allowed.
+        most: u64,
+    },
     /// Another process holds the data directory.
-    #[error("{} is in use by another process; stop that one or choose another --data-dir", path.display())]
+    #[error("{} is in use by another process{}; stop that one or choose another --data-dir", path.display(), numbered(*process))]
     Locked {
         /// The data directory.
         path: PathBuf,
+        /// The number of that process, as far as it is known.
+        process: Option<u32>,
     },
     /// The data directory was written in a format that this program does not know.
     #[error("{} has format {found}, this program reads format {known}; start the program that wrote it", path.display())]
@@ -192,7 +205,7 @@ impl LogError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Io { .. } => "LOG_IO",
-            Self::NoSpace { .. } => "LOG_NO_SPACE",
+            Self::NoSpace { .. } | Self::TotalLimit { .. } => "LOG_NO_SPACE",
             Self::Locked { .. } => "LOG_LOCKED",
             Self::OtherVersion { .. } => "LOG_OTHER_VERSION",
             Self::Damaged { .. } => "LOG_DAMAGED",
@@ -222,6 +235,7 @@ impl LogError {
             // The one storage error that clients try again after.
             Self::Io { .. }
             | Self::NoSpace { .. }
+            | Self::TotalLimit { .. }
             | Self::Damaged { .. }
             | Self::Offline { .. }
             | Self::Poisoned { .. }
@@ -250,6 +264,7 @@ impl LogError {
             self,
             Self::Io { .. }
                 | Self::NoSpace { .. }
+                | Self::TotalLimit { .. }
                 | Self::Poisoned { .. }
                 | Self::CorruptBatch { .. }
                 | Self::FencedLeaderEpoch { .. }
@@ -273,4 +288,8 @@ impl LogError {
             _ => Self::Io { action, path, source: Arc::new(source) },
         }
     }
+}
+
+fn numbered(process: Option<u32>) -> String {
+    process.map_or_else(String::new, |process| format!(", number {process}"))
 }

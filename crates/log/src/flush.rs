@@ -138,7 +138,7 @@ impl Partition {
         };
         let Some(active) = active.filter(|_| !then.is_synced()) else { return Ok(()) };
         // Segments before the active one were synced when they were closed.
-        active.sync().map_err(|error| self.poison(&error))?;
+        site!("flush.data", active.sync()).map_err(|error| self.poison(&error))?;
         self.change(|marks| marks.synced_since(&then));
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock};
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, statvfs};
 
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub trait File: Send + Sync + Debug {
     /// The length.
     fn len(&self) -> io::Result<u64>;
     /// Cuts the file to `len`, and gives back space that was set aside behind it.
-    fn truncate(&self, len: u64) -> io::Result<()>;
+    fn set_len(&self, len: u64) -> io::Result<()>;
     /// True for a file without content.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
@@ -72,7 +72,8 @@ pub trait FileSystem: Send + Sync + Debug {
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// The names in a folder, in any order.
     fn list(&self, path: &Path) -> io::Result<Vec<Entry>>;
-    /// Takes a lock that ends with the process; [`io::ErrorKind::WouldBlock`] if another holds it.
+    /// Takes a lock that ends with the process, whose number the file tells;
+    /// [`io::ErrorKind::WouldBlock`] if another holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
     /// True if something stands under the name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
@@ -81,6 +82,17 @@ pub trait FileSystem: Send + Sync + Debug {
 /// The operating system's file system.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RealFileSystem;
+
+impl RealFileSystem {
+    /// The size in bytes of the volume on which a file or folder lies; 0 where the system does not say.
+    ///
+    /// # Errors
+    /// Of the system, also if nothing stands there.
+    pub fn volume_bytes(path: &Path) -> io::Result<u64> {
+        let found = statvfs(path)?;
+        Ok(found.f_blocks.saturating_mul(found.f_frsize))
+    }
+}
 
 impl FileSystem for RealFileSystem {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
@@ -103,7 +115,8 @@ impl FileSystem for RealFileSystem {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        fs::File::open(path)?.sync_all()
+        let dir = fs::File::open(path)?;
+        site!("real.folder", dir.sync_all())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -136,6 +149,8 @@ impl FileSystem for RealFileSystem {
             .truncate(false)
             .open(path)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        // As wide as any number, so that nothing of an earlier one is left behind it.
+        file.write_all_at(format!("{:<10}\n", std::process::id()).as_bytes(), 0)?;
         Ok(Box::new(RealLock(file)))
     }
 
@@ -181,14 +196,14 @@ impl File for RealFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        Ok(fdatasync(&self.0)?)
+        site!("real.data", self.0.sync_data())
     }
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
 
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        site!("real.cut", self.0.set_len(len))
     }
 }

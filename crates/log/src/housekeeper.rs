@@ -10,6 +10,9 @@ use crate::log::Inner;
 use crate::partition::Partition;
 use crate::{Flush, LogError, PartitionState};
 
+/// How often retention runs while appends are refused.
+const AT_LIMIT: Duration = Duration::from_secs(1);
+
 /// The thread that looks after the partitions.
 #[derive(Debug, Default)]
 pub(crate) struct Housekeeper {
@@ -54,7 +57,7 @@ fn run(log: &Weak<Inner>, stopped: &(Mutex<bool>, Condvar), every: Duration) {
             log.flush_intervals();
             flushed = Instant::now();
         }
-        if retained.elapsed() >= log.config.retention_interval {
+        if log.is_retention_due(retained.elapsed()) {
             log.run_retention(now_ms());
             retained = Instant::now();
         }
@@ -67,6 +70,11 @@ impl Inner {
             partition.revive(now_ms);
             partition.roll_if_old(now_ms);
         }
+    }
+
+    /// At the total limit retention comes early: what it may take stands in the way of appends.
+    fn is_retention_due(&self, since: Duration) -> bool {
+        since >= self.config.retention_interval || (since >= AT_LIMIT && self.space.take_refusal())
     }
 
     fn flush_intervals(&self) {

@@ -38,6 +38,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[macro_use]
+mod mutants;
+
 mod append;
 mod catalog;
 mod checkpoint;
@@ -69,6 +72,7 @@ mod roll;
 mod scan;
 mod segment;
 mod settle;
+mod space;
 mod time_index;
 mod tip;
 mod topic;

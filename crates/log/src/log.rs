@@ -17,11 +17,15 @@ use crate::housekeeper::{Housekeeper, now_ms};
 use crate::opening::Opening;
 use crate::partition::Partition;
 use crate::recovery::Ended;
+use crate::space::Space;
 use crate::topic::{MAX_PARTITIONS, check_name};
 use crate::{FileSystem, LogError, Overrides, PartitionState, TopicConfig, TopicInfo};
 
 /// Producer ids set aside on disk at a time; those not given are lost with a crash.
 const PRODUCER_ID_BLOCK: i64 = 1000;
+
+/// Ids from here on are a client's own invention.
+const NEVER_GIVEN: i64 = i64::MAX / 2;
 
 /// How a log works inside.
 #[derive(Clone, Debug)]
@@ -35,6 +39,9 @@ pub struct LogConfig {
     pub flush_interval: Duration,
     /// How often retention runs (within housekeeping).
     pub retention_interval: Duration,
+    /// The most bytes that all partitions may hold together; an append above it is refused until
+    /// something goes. None: as many as the disk takes.
+    pub total_max_bytes: Option<u64>,
 }
 
 impl Default for LogConfig {
@@ -44,6 +51,7 @@ impl Default for LogConfig {
             housekeeping: Some(Duration::from_millis(100)),
             flush_interval: Duration::from_secs(1),
             retention_interval: Duration::from_secs(300),
+            total_max_bytes: None,
         }
     }
 }
@@ -65,6 +73,7 @@ pub(crate) struct Inner {
     topics: RwLock<BTreeMap<String, Topic>>,
     producer_ids: Mutex<ProducerIds>,
     queue: Arc<FlushQueue>,
+    pub(crate) space: Arc<Space>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     housekeeper: Housekeeper,
     closed: Mutex<bool>,
@@ -110,6 +119,7 @@ impl Log {
         let log_ends = directory.take_clean_mark()?;
         let queue = Arc::new(FlushQueue::default());
         let threads = queue.start(config.flush_threads)?;
+        let space = Arc::new(Space::new(config.total_max_bytes));
         let inner = Inner {
             directory,
             opening,
@@ -118,12 +128,14 @@ impl Log {
             topics: RwLock::default(),
             producer_ids: Mutex::new(ProducerIds { next: unused, end: unused }),
             queue,
+            space,
             threads: Mutex::new(threads),
             housekeeper: Housekeeper::default(),
             closed: Mutex::new(false),
         };
         let log = Self { inner: Arc::new(inner) };
         log.open_topics(&log_ends)?;
+        log.inner.pass_known_producers();
         let housekeeper = log.inner.housekeeper.start(&log.inner)?;
         log.inner.threads.lock().extend(housekeeper);
         Ok(log)
@@ -290,6 +302,11 @@ impl Log {
         self.inner.run_retention(now_ms)
     }
 
+    /// Bytes of all partitions together, as `total_max_bytes` counts them.
+    pub fn held_bytes(&self) -> u64 {
+        self.inner.space.held()
+    }
+
     /// Syncs everything and marks the directory as closed cleanly. Later calls fail.
     ///
     /// # Errors
@@ -342,7 +359,8 @@ impl Inner {
     fn topic(&self, info: TopicInfo) -> Topic {
         let partition = |index| {
             let place = self.place(&info.name, info.id, index);
-            Partition::new(place, Arc::clone(&info.config), Arc::clone(&self.queue))
+            let (queue, space) = (Arc::clone(&self.queue), Arc::clone(&self.space));
+            Partition::new(place, Arc::clone(&info.config), queue, space)
         };
         let partitions = (0..info.partitions).map(partition).collect();
         Topic { info, partitions }
@@ -392,7 +410,7 @@ impl Inner {
         for partition in &topic.partitions {
             Partition::create(&partition.place)?;
         }
-        self.sync_dir()
+        site!("topic_made.folder", self.sync_dir())
     }
 
     /// Removes what is left of a topic that is unfinished, then its entry. That it is unfinished must be
@@ -401,13 +419,30 @@ impl Inner {
         for index in 0..stored.partitions {
             remove_folder(self.directory.fs.as_ref(), &self.place(name, stored.id, index).dir)?;
         }
-        self.sync_dir()?;
+        site!("topic_removed.folder", self.sync_dir())?;
         catalog.remove(name)
     }
 
     fn sync_dir(&self) -> Result<(), LogError> {
         let dir = &self.directory.dir;
-        self.directory.fs.sync_dir(dir).map_err(LogError::io("sync", dir))
+        site!("directory.folder", self.directory.fs.sync_dir(dir))
+            .map_err(LogError::io("sync", dir))
+    }
+
+    /// An id that stands in a partition must not be given again: its producer would be taken for the
+    /// other, and what it sends for sent already. Only a folder that was copied badly has such ids.
+    fn pass_known_producers(&self) {
+        let partitions = self.partitions();
+        let known = partitions.iter().filter_map(|partition| partition.greatest_producer());
+        let mut ids = self.producer_ids.lock();
+        if let Some(known) = known.filter(|id| (ids.next..NEVER_GIVEN).contains(id)).max() {
+            tracing::warn!(
+                known,
+                next = ids.next,
+                "the number of the next producer is behind: it is raised"
+            );
+            (ids.next, ids.end) = (known + 1, known + 1);
+        }
     }
 
     fn stop_threads(&self) {

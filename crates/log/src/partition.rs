@@ -2,6 +2,7 @@
 //!
 //! Locks are taken in this order, and never the other way: writer, sync, segments, epochs, marks, fault.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -16,6 +17,7 @@ use crate::producers::Producers;
 use crate::recovery::{Ended, Recovered, recover};
 use crate::reopen::Retry;
 use crate::segment::Segment;
+use crate::space::{Share, Space};
 use crate::{Flush, LogError, PartitionState, TopicConfig, Watermarks};
 
 /// One partition of a topic. All calls may be made from many threads at once; those that say so block
@@ -32,6 +34,9 @@ pub struct Partition {
     pub(crate) epochs: RwLock<Epochs>,
     marks: Mutex<Marks>,
     fault: Mutex<Option<LogError>>,
+    pub(crate) share: Share,
+    /// True while appends are refused for want of space.
+    pub(crate) is_full: AtomicBool,
     watermarks: watch::Sender<Watermarks>,
     pub(crate) queue: Arc<FlushQueue>,
     pub(crate) turn: Mutex<FlushTurn>,
@@ -49,7 +54,12 @@ pub(crate) struct Writer {
 
 impl Partition {
     /// A partition that is offline until [`Partition::open`] succeeds.
-    pub(crate) fn new(place: Place, config: Arc<TopicConfig>, queue: Arc<FlushQueue>) -> Arc<Self> {
+    pub(crate) fn new(
+        place: Place,
+        config: Arc<TopicConfig>,
+        queue: Arc<FlushQueue>,
+        space: Arc<Space>,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             place,
             config: RwLock::new(config),
@@ -59,6 +69,8 @@ impl Partition {
             epochs: RwLock::new(Epochs::new()),
             marks: Mutex::new(Marks::offline()),
             fault: Mutex::default(),
+            share: Share::new(space),
+            is_full: AtomicBool::new(false),
             watermarks: watch::Sender::new(Marks::offline().watermarks()),
             queue,
             turn: Mutex::default(),
@@ -69,10 +81,10 @@ impl Partition {
     /// Makes the files of a new partition in its folder.
     pub(crate) fn create(place: &Place) -> Result<(), LogError> {
         place.fs.create_dir(&place.dir).map_err(LogError::io("create", &place.dir))?;
-        place.write_metadata()?;
-        place.write_epochs(&Epochs::new())?;
+        place.put_metadata()?;
+        place.put_epochs(&Epochs::new())?;
         Segment::create(place.fs.as_ref(), &place.dir, 0)?;
-        place.sync_dir()
+        site!("partition_made.folder", place.sync_dir())
     }
 
     /// Opens the stored partition; an error leaves it offline, saying why.
@@ -82,7 +94,8 @@ impl Partition {
             // Records may have been shown and lost: their offsets come again under another epoch.
             if !found.clean && self.config().flush != Flush::Durable {
                 found.epochs.begin(end_of(&found.segments).offset);
-                self.place.write_epochs(&found.epochs)?;
+                self.place.put_epochs(&found.epochs)?;
+                site!("unclean_epoch.folder", self.place.sync_dir())?;
             }
             self.install(&mut writer, &mut self.segments.write(), found, now_ms)
         });
@@ -113,6 +126,7 @@ impl Partition {
         *self.epochs.write() = found.epochs;
         *self.fault.lock() = None;
         self.change(|marks| *marks = Marks::all_at(end, found.log_start, epoch));
+        self.share.set(size_of(&found.segments));
         *segments = found.segments;
         Ok(())
     }
@@ -197,7 +211,12 @@ impl Partition {
 
     /// Bytes of all segments.
     pub fn size(&self) -> u64 {
-        self.segments.read().iter().map(|segment| segment.tip().size).sum()
+        size_of(&self.segments.read())
+    }
+
+    /// The greatest id of a producer that this partition remembers.
+    pub(crate) fn greatest_producer(&self) -> Option<i64> {
+        self.writer.lock().producers.greatest_id()
     }
 
     pub(crate) fn marks(&self) -> Marks {
@@ -227,6 +246,9 @@ impl Partition {
             *fault = Some(error);
         }
         drop(fault);
+        if state == PartitionState::Gone {
+            self.share.set(0);
+        }
         let mut stopped = None;
         self.change(|marks| {
             if !gone {
@@ -268,6 +290,10 @@ impl Partition {
     pub(crate) fn active(&self) -> Result<Arc<Segment>, LogError> {
         self.segments.read().last().cloned().ok_or(LogError::Closed)
     }
+}
+
+fn size_of(segments: &[Arc<Segment>]) -> u64 {
+    segments.iter().map(|segment| segment.tip().size).sum()
 }
 
 /// The mark behind the last record.

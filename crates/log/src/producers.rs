@@ -129,6 +129,11 @@ impl Producers {
         self.by_id.retain(|_, producer| now_ms - producer.seen_ms < EXPIRES_AFTER_MS);
     }
 
+    /// The greatest id that is remembered.
+    pub(crate) fn greatest_id(&self) -> Option<i64> {
+        self.by_id.keys().copied().max()
+    }
+
     /// The newest batch of each producer with the time it came, by producer id.
     pub(crate) fn newest(&self) -> Vec<(Sequenced, i64)> {
         let newest = |producer: &Producer| Some((*producer.batches.back()?, producer.seen_ms));

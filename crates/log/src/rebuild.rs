@@ -58,8 +58,11 @@ fn indexed_tip(segment: &Segment) -> Result<Option<Tip>, LogError> {
         tip.size = position;
         tip.indexed_to = position;
     }
-    if let Some(greatest) = segment.time_index.last()? {
-        tip.greatest = greatest;
+    match segment.time_index.last()? {
+        Some(greatest) => tip.greatest = greatest,
+        // Lost, or no record bears a time: only the data tells.
+        None if tip.size > 0 => return Ok(None),
+        None => {}
     }
     let mut scan =
         Scan::new(segment.path(), segment.file().as_ref(), Depth::Headers, tip.size, len);
@@ -99,7 +102,7 @@ pub(crate) fn rebuild(
             return Err(LogError::Damaged { path, position, reason });
         }
         warn!(path = %path.display(), position, len, reason, "cut the torn end of a segment");
-        file.truncate(position).map_err(LogError::io("cut", &path))?;
+        site!("torn.cut", file.set_len(position)).map_err(LogError::io("cut", &path))?;
     }
     settle(fs, &path, file.as_ref())?;
     write_indexes(fs, dir, base_offset, &found.points)?;

@@ -69,11 +69,11 @@ pub(crate) fn recover(
     }
     if matches!(ended, Ended::Cut(_)) || epochs.passes(log_end) {
         epochs.begin(log_end);
-        place.write_epochs(&epochs)?;
+        place.put_epochs(&epochs)?;
     }
     let producers = load_producers(place, &segments, log_end, now_ms)?;
     place.forget_cut()?;
-    place.sync_dir()?;
+    site!("recovered.folder", place.sync_dir())?;
     Ok(Recovered { segments, log_start, epochs, producers, clean })
 }
 
@@ -85,7 +85,7 @@ fn clear(place: &Place, log_start: i64) -> Result<Vec<i64>, LogError> {
     let gone = bases.iter().skip(1).take_while(|base| **base <= log_start).count();
     if gone > 0 {
         // The log start may have come from the page cache, and must be safe before anything goes.
-        place.sync_dir()?;
+        site!("found_start.folder", place.sync_dir())?;
     }
     bases.drain(..gone);
     match bases.first() {
@@ -150,6 +150,8 @@ fn open_closed(place: &Place, base: i64, next: i64, interval: u64) -> Result<Seg
     let segment = match open_indexed(fs, &place.dir, base)? {
         Some(segment) => segment,
         None => {
+            let path = file_name::path(&place.dir, base, FileKind::Log);
+            tracing::warn!(path = %path.display(), "its indexes are lost or do not fit: they are made again");
             let segment = rebuild(fs, &place.dir, base, interval, Tail::Refuse)?;
             segment.finish()?;
             segment

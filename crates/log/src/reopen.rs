@@ -119,7 +119,6 @@ fn probe(place: &Place) -> Result<(), LogError> {
     let path = place.dir.join(PROBE);
     let file = place.fs.open(&path, OpenMode::Create).map_err(LogError::io("create", &path))?;
     file.write_at(&[0; PROBE_BYTES], 0).map_err(LogError::io("write", &path))?;
-    file.sync_data().map_err(LogError::io("sync", &path))?;
-    place.fs.remove(&path).map_err(LogError::io("remove", &path))?;
-    place.sync_dir()
+    site!("probe.data", file.sync_data()).map_err(LogError::io("sync", &path))?;
+    place.fs.remove(&path).map_err(LogError::io("remove", &path))
 }

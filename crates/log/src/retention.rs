@@ -68,10 +68,11 @@ impl Partition {
         self.change(|marks| marks.log_start = offset);
         let mut epochs = self.epochs.read().clone();
         epochs.cut_start(offset);
-        self.place.write_epochs(&epochs)?;
-        self.place.sync_dir()?;
+        self.place.put_epochs(&epochs)?;
+        site!("log_start.folder", self.place.sync_dir())?;
         *self.epochs.write() = epochs;
         let gone = self.drop_segments_below(offset);
+        self.share.set(self.size());
         for segment in &gone {
             self.place.remove_segment(segment.base_offset)?;
         }

@@ -80,7 +80,7 @@ impl Partition {
     ) -> Result<Segment, LogError> {
         self.place.put_snapshot(producers, base)?;
         let segment = Segment::create(self.place.fs.as_ref(), &self.place.dir, base)?;
-        self.place.sync_dir()?;
+        site!("segment_made.folder", self.place.sync_dir())?;
         Ok(segment)
     }
 
@@ -88,7 +88,7 @@ impl Partition {
     pub(crate) fn write_snapshot(&self, producers: &Producers) -> Result<i64, LogError> {
         let log_end = self.marks().log_end.offset;
         self.place.put_snapshot(producers, log_end)?;
-        self.place.sync_dir()?;
+        site!("closed.folder", self.place.sync_dir())?;
         Ok(log_end)
     }
 }

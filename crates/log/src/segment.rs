@@ -147,13 +147,13 @@ impl Segment {
 
     fn trim_log(&self) -> Result<(), LogError> {
         let size = self.tip().size;
-        self.log.truncate(size).map_err(LogError::io("cut", &self.path))?;
+        site!("segment.cut", self.log.set_len(size)).map_err(LogError::io("cut", &self.path))?;
         self.allocated.store(size, Ordering::Relaxed);
         Ok(())
     }
 
     pub(crate) fn sync(&self) -> Result<(), LogError> {
-        self.log.sync_data().map_err(LogError::io("sync", &self.path))
+        site!("segment.data", self.log.sync_data()).map_err(LogError::io("sync", &self.path))
     }
 
     /// Writes the last time index entry, gives back the space set aside and syncs all three files:
@@ -163,9 +163,9 @@ impl Segment {
         self.trim_log()?;
         self.offset_index.file().trim()?;
         self.time_index.file().trim()?;
-        self.sync()?;
-        self.offset_index.file().sync()?;
-        self.time_index.file().sync()
+        site!("finish.data", self.sync())?;
+        site!("finish.offset_index", self.offset_index.file().sync())?;
+        site!("finish.time_index", self.time_index.file().sync())
     }
 
     /// A walk over the headers from `position` on.

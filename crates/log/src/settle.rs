@@ -19,14 +19,13 @@ const PIECE: u64 = 1 << 20;
 pub(crate) fn settle(fs: &dyn FileSystem, path: &Path, file: &dyn File) -> Result<(), LogError> {
     let note = with_ending(path, NOTE);
     if !fs.exists(&note).map_err(LogError::io("open", &note))? {
-        if file.sync_data().is_ok() {
+        if site!("settle.data", file.sync_data()).is_ok() {
             return Ok(());
         }
         fs.open(&note, OpenMode::Create).map_err(LogError::io("create", &note))?;
     }
     tracing::warn!(path = %path.display(), "a sync failed: the file is copied");
     copy(fs, path, file)?;
-    durable_file::sync_parent(fs, path)?;
     durable_file::remove_if_there(fs, &note)
 }
 
@@ -45,6 +44,6 @@ fn copy(fs: &dyn FileSystem, path: &Path, file: &dyn File) -> Result<(), LogErro
         copy.write_at(bytes, position).map_err(LogError::io("write", &unfinished))?;
         position += read as u64;
     }
-    copy.sync_data().map_err(LogError::io("sync", &unfinished))?;
+    site!("settle.copy", copy.sync_data()).map_err(LogError::io("sync", &unfinished))?;
     fs.rename(&unfinished, path).map_err(LogError::io("rename", &unfinished))
 }

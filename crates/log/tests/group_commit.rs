@@ -107,8 +107,8 @@ impl File for GatedFile {
     fn len(&self) -> io::Result<u64> {
         self.file.len()
     }
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.file.truncate(len)
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
     }
 }
 

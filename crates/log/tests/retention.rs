@@ -3,7 +3,10 @@
 
 mod support;
 
-use highwater_log::LogError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use highwater_log::{Log, LogConfig, LogError, RealFileSystem, Visible};
 use support::{Bench, NOW, Put, batch};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -75,4 +78,63 @@ fn the_log_start_stays_up_after_a_kill() {
     let bench = bench.kill();
     assert_eq!(bench.partition().watermarks_now().log_start, 8);
     assert_eq!(bench.partition().put(batch(&[1])).base_offset, 8);
+}
+
+#[test]
+fn at_the_total_limit_appends_wait_until_something_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let most = 4 * batch(&[1]).len() as u64 + 10;
+    let config = LogConfig { total_max_bytes: Some(most), ..support::manual() };
+    let open = || Log::open(Arc::new(RealFileSystem), dir.path(), config.clone()).unwrap();
+    let log = open();
+    for name in ["kept", "gone"] {
+        log.create_topic(name, 1, support::settings(&[])).unwrap();
+    }
+    let (kept, gone) = (log.partition("kept", 0).unwrap(), log.partition("gone", 0).unwrap());
+    for partition in [&kept, &gone, &gone, &gone] {
+        partition.put(batch(&[NOW]));
+    }
+    assert_eq!(log.held_bytes(), most - 10);
+    let refused = kept.try_put(batch(&[NOW])).unwrap_err();
+    assert!(matches!(refused, LogError::TotalLimit { .. }) && refused.is_retriable(), "{refused}");
+    assert_eq!((refused.code(), refused.kafka_code().0), ("LOG_NO_SPACE", 56));
+    assert!(!kept.read(0, 1 << 20, true, Visible::HighWatermark).unwrap().is_empty());
+    drop((log, kept, gone));
+
+    // What is there counts after a start as well; retention makes room, and takes no more than it may.
+    let log = open();
+    let (kept, gone) = (log.partition("kept", 0).unwrap(), log.partition("gone", 0).unwrap());
+    assert!(matches!(kept.try_put(batch(&[NOW])), Err(LogError::TotalLimit { .. })));
+    assert_eq!(log.run_retention(NOW), 0);
+    gone.roll().unwrap();
+    gone.delete_records(-1).unwrap();
+    kept.put(batch(&[NOW]));
+    assert_eq!(log.held_bytes(), 2 * batch(&[1]).len() as u64);
+    log.delete_topic("kept").unwrap();
+    assert_eq!(log.held_bytes(), 0);
+}
+
+#[test]
+fn at_the_total_limit_retention_comes_early() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = batch(&[1]).len() as u64;
+    let config = LogConfig {
+        total_max_bytes: Some(3 * size),
+        housekeeping: Some(Duration::from_millis(5)),
+        retention_interval: Duration::from_secs(3600),
+        ..LogConfig::default()
+    };
+    let log = Log::open(Arc::new(RealFileSystem), dir.path(), config).unwrap();
+    log.create_topic("t", 1, support::settings(&[("retention.bytes", "0")])).unwrap();
+    let partition = log.partition("t", 0).unwrap();
+    for _ in 0..3 {
+        partition.put(batch(&[NOW]));
+    }
+    partition.roll().unwrap();
+    let since = Instant::now();
+    while partition.try_put(batch(&[NOW])).is_err() {
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing went");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(partition.watermarks_now().log_start, 3);
 }

@@ -15,47 +15,47 @@ use crate::node::Loss;
 use crate::partition::read_all;
 use crate::world::{open, topic_config};
 
-const NOW: i64 = 1_800_000_000_000;
+pub const NOW: i64 = 1_800_000_000_000;
 
-struct Bench {
-    fs: ModelFs,
-    log: Log,
+pub struct Bench {
+    pub fs: ModelFs,
+    pub log: Log,
 }
 
 impl Bench {
-    fn new(settings: &[(&str, &str)]) -> Self {
+    pub fn new(settings: &[(&str, &str)]) -> Self {
         Self::seeded(7, settings)
     }
 
-    fn seeded(seed: u64, settings: &[(&str, &str)]) -> Self {
+    pub fn seeded(seed: u64, settings: &[(&str, &str)]) -> Self {
         let fs = ModelFs::new(seed);
         let log = open(&fs).unwrap();
         log.create_topic("t", 1, topic_config(settings)).unwrap();
         Self { fs, log }
     }
 
-    fn partition(&self) -> Arc<Partition> {
+    pub fn partition(&self) -> Arc<Partition> {
         self.log.partition("t", 0).unwrap()
     }
 
-    fn append(&self) -> Result<Appended, LogError> {
+    pub fn append(&self) -> Result<Appended, LogError> {
         let batch = entry::build(&mut Dice::new(1), 1, None, &[5, 6]);
         self.partition().append(batch, AppendOptions { now_ms: NOW })
     }
 
-    fn put(&self) -> Appended {
+    pub fn put(&self) -> Appended {
         let appended = self.append().unwrap();
         self.partition().flush().unwrap();
         appended
     }
 
     /// As after kill -9.
-    fn kill(self) -> Self {
+    pub fn kill(self) -> Self {
         self.fs.kill();
         Self { log: open(&self.fs).unwrap(), fs: self.fs }
     }
 
-    fn lose_power(self, loss: Loss) -> Self {
+    pub fn lose_power(self, loss: Loss) -> Self {
         self.fs.lose_power(loss);
         Self { log: open(&self.fs).unwrap(), fs: self.fs }
     }
@@ -217,6 +217,7 @@ fn a_full_disk_leaves_the_partition_as_it_was() {
 fn a_write_that_fails_half_way_is_taken_back() {
     let bench = Bench::new(&[("index.interval.bytes", "0")]);
     let dir = Path::new("/data/t-0");
+    let name = |kind| dir.join(format!("00000000000000000000.{kind}"));
     bench.put();
     // The batch, its offset index entry, and (only where the time has grown) its time index entry.
     for (number, failing) in [0, 1, 2, 0, 1, 2].into_iter().enumerate() {
@@ -224,13 +225,17 @@ fn a_write_that_fails_half_way_is_taken_back() {
             let batch = entry::build(&mut Dice::new(1), 1, None, &[100 + number as i64]);
             bench.partition().append(batch, AppendOptions { now_ms: NOW })
         };
+        let files =
+            || ["log", "index", "timeindex"].map(|kind| bench.fs.content(&name(kind)).unwrap());
+        let before = files();
         bench.fs.fail_write_after(Some(failing));
         assert!(matches!(later(), Err(LogError::Io { .. })), "write {failing}");
+        assert_eq!(files(), before, "write {failing}");
         later().unwrap();
         let segments = entry::segments(&bench.fs, dir);
         let due = naive::offset_index(0, &segments[0].1, 0);
-        assert_eq!(bench.fs.content(&dir.join("00000000000000000000.index")), Some(due));
-        let times = bench.fs.content(&dir.join("00000000000000000000.timeindex")).unwrap();
+        assert_eq!(bench.fs.content(&name("index")), Some(due));
+        let times = bench.fs.content(&name("timeindex")).unwrap();
         assert_eq!(times.len(), 12 * (number + 1));
     }
     let bench = bench.kill();
@@ -349,8 +354,11 @@ fn half_made_and_half_removed(seed: u64, stop: u32) {
             assert_eq!(read_all(&partition).len(), due, "seed {seed}, stopped after {stop}");
         }
     }
-    let _ = bench.log.delete_topic("new");
-    bench.log.create_topic("new", 1, topic_config(&[])).unwrap();
+    for name in ["new", "t"] {
+        let _ = bench.log.delete_topic(name);
+        let made = bench.log.create_topic(name, 1, topic_config(&[]));
+        assert!(made.is_ok(), "{made:?}, seed {seed}, stopped after {stop}");
+    }
 }
 
 #[test]

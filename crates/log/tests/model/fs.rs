@@ -406,7 +406,7 @@ impl File for ModelFile {
         Ok(self.state()?.file(self.node).live.len() as u64)
     }
 
-    fn truncate(&self, len: u64) -> io::Result<()> {
+    fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.state()?;
         state.step()?;
         state.file(self.node).set_len(len as usize);

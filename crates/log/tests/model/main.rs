@@ -19,6 +19,7 @@ mod life;
 mod naive;
 mod node;
 mod partition;
+mod syncs;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

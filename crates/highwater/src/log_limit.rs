@@ -1,0 +1,85 @@
+//! How much of the disk the log may take: bytes, or a share of the volume.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use highwater_log::RealFileSystem;
+
+/// Less than this holds not even the server's own topics.
+const LEAST: u64 = 1 << 20;
+
+/// `log.total_max_bytes`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogLimit {
+    Bytes(u64),
+    /// Of the volume on which the data folder lies.
+    Percent(u64),
+    /// As much as fits.
+    None,
+}
+
+impl LogLimit {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text == "-1" {
+            return Some(Self::None);
+        }
+        match text.strip_suffix('%') {
+            Some(share) => {
+                let share = share.trim().parse().ok()?;
+                (1..=100).contains(&share).then_some(Self::Percent(share))
+            }
+            None => text.parse().ok().filter(|bytes| *bytes >= LEAST).map(Self::Bytes),
+        }
+    }
+
+    /// The limit in bytes, for a data folder that is there.
+    pub(crate) fn bytes(self, data_dir: &Path) -> io::Result<Option<u64>> {
+        Ok(match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::None => None,
+            // A file system without a size, such as some network ones, has no share either.
+            Self::Percent(share) => Some(RealFileSystem::volume_bytes(data_dir)? / 100 * share)
+                .filter(|bytes| *bytes > 0),
+        })
+    }
+}
+
+impl fmt::Display for LogLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "{bytes} bytes"),
+            Self::Percent(share) => write!(f, "{share}% of the volume"),
+            Self::None => f.write_str("as much as fits"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_shares_and_no_limit() {
+        for (text, limit) in [
+            ("80%", Some(LogLimit::Percent(80))),
+            ("1048576", Some(LogLimit::Bytes(LEAST))),
+            ("-1", Some(LogLimit::None)),
+            ("1048575", None),
+            ("0%", None),
+            ("101%", None),
+            ("80 GB", None),
+            ("", None),
+        ] {
+            assert_eq!(LogLimit::parse(text), limit, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_of_the_volume() {
+        let dir = std::env::temp_dir();
+        let all = LogLimit::Percent(100).bytes(&dir).unwrap().unwrap();
+        let half = LogLimit::Percent(50).bytes(&dir).unwrap().unwrap();
+        assert!(half > 0 && half.abs_diff(all / 2) < 100, "{half} of {all}");
+    }
+}
