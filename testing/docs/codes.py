@@ -39,7 +39,7 @@ NOT_CODES = {
     "log_start", "next_offset", "op_ts", "op_type", "qual_table", "record_id", "records_sent",
     "snapshot_begin", "snapshot_end", "source_type", "topic_id", "until_offset",
 }  # fmt: skip
-NOT_CODE_PREFIXES = ("HIGHWATER_", "highwater_")
+NOT_CODE_PREFIXES = ("HIGHWATER_", "highwater_", "HW_")
 # Made of a number: HTTP_404 and the like.
 FAMILIES = {"HTTP_nnn": 'format!("HTTP_{}"'}
 PARTS = ("**What happened.**", "**To what.**", "**Kept.**", "## What to do", "## How it looks")
