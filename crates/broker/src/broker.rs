@@ -33,7 +33,7 @@ impl Broker {
     /// When the address is taken, cannot be listened on, or may not be.
     pub async fn start(config: BrokerConfig, log: Log) -> Result<Self, BrokerError> {
         check_address(&config)?;
-        counters::describe();
+        counters::describe_metrics();
         let address = config.listen;
         let failed = |error| BrokerError::listening(address, error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;

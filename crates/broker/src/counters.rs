@@ -5,7 +5,7 @@ use std::time::Instant;
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
 /// Tells the recorder what the numbers mean.
-pub(crate) fn describe() {
+pub fn describe_metrics() {
     describe_gauge!("highwater_kafka_connections", "Connections that are open");
     describe_counter!("highwater_kafka_connections_total", "Connections served so far");
     describe_counter!(

@@ -57,4 +57,5 @@ mod reply;
 
 pub use broker::Broker;
 pub use config::{AutoCreate, BrokerConfig, Endpoint, Limits, Reach};
+pub use counters::describe_metrics;
 pub use error::BrokerError;

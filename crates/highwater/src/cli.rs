@@ -65,6 +65,11 @@ pub(crate) enum Command {
     /// Asks the server; where none answers, looks at settings, data folder, ports and limits here.
     /// Changes nothing. Exit code 1 when a finding is an error, 0 for warnings and notes.
     Doctor(DoctorFlags),
+    /// Print what an error code means and what to do; needs no server.
+    Explain {
+        /// The code, in any case, such as UNREACHABLE.
+        code: String,
+    },
     /// Print a completion script, such as: source <(highwater completions bash)
     Completions {
         /// For which shell.

@@ -1,6 +1,7 @@
 //! The one HTTP listener: REST, streams, health and metrics behind the guard.
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
@@ -9,23 +10,27 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use highwater_log::Log;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tower_service::Service;
 
 use crate::guard;
+use crate::measures;
 use crate::readiness::{Phase, Readiness};
 
 /// Stands before the parts' routes: closed while the server starts, and saying why.
 pub(crate) struct Gate {
     pub(crate) readiness: Readiness,
     parts: OnceLock<Router>,
+    /// What is measured, once it is open.
+    log: OnceLock<(Log, PathBuf)>,
 }
 
 impl Gate {
     /// Closed.
     pub(crate) fn new() -> Self {
-        Self { readiness: Readiness::new(), parts: OnceLock::new() }
+        Self { readiness: Readiness::new(), parts: OnceLock::new(), log: OnceLock::new() }
     }
 
     /// Opens it to the routes of the parts, which all run.
@@ -33,6 +38,20 @@ impl Gate {
         if self.parts.set(parts).is_ok() {
             self.readiness.enter(Phase::Ready);
         }
+    }
+
+    /// Shows the log and its folder among the metrics.
+    pub(crate) fn measure(&self, log: Log, data_dir: PathBuf) {
+        // It is opened once.
+        let _ = self.log.set((log, data_dir));
+    }
+
+    fn metrics(&self, recorded: &PrometheusHandle) -> String {
+        measures::of_process();
+        if let Some((log, data_dir)) = self.log.get() {
+            measures::of_log(log, data_dir);
+        }
+        recorded.render()
     }
 
     async fn through(&self, request: Request<Body>) -> Response {
@@ -49,8 +68,9 @@ impl Gate {
 /// What the server answers by itself, the parts behind the gate, and the guard in front of all.
 pub(crate) fn router(gate: Arc<Gate>, metrics: PrometheusHandle, allowed: Vec<String>) -> Router {
     let readiness = gate.readiness.clone();
+    let measured = Arc::clone(&gate);
     Router::new()
-        .route("/metrics", get(move || std::future::ready(metrics.render())))
+        .route("/metrics", get(async move || measured.metrics(&metrics)))
         .route("/highwater/v1/health/live", get(live))
         .route("/highwater/v1/health/ready", get(move || std::future::ready(readiness.answer())))
         .fallback(async move |request: Request<Body>| gate.through(request).await)
@@ -67,8 +87,15 @@ async fn guarded(
     request: Request<Body>,
     next: Next,
 ) -> Response {
+    let method = measures::method(request.method());
+    let response = answered(&allowed, request, next).await;
+    measures::http(method, response.status());
+    response
+}
+
+async fn answered(allowed: &[String], request: Request<Body>, next: Next) -> Response {
     let path = request.uri().path();
-    match guard::check(request.method(), path, request.headers(), &allowed) {
+    match guard::check(request.method(), path, request.headers(), allowed) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
             let status = refusal.status();
@@ -83,5 +110,39 @@ async fn guarded(
             });
             (status, Json(body)).into_response()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+
+    async fn ask(router: &Router, path: &str) -> (StatusCode, String) {
+        let request = Request::get(path).header("host", "localhost").body(Body::empty()).unwrap();
+        let Ok(response) = router.clone().call(request).await;
+        let status = response.status();
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_server_that_starts_answers_and_says_how_far_it_is() {
+        let gate = Arc::new(Gate::new());
+        let metrics = PrometheusBuilder::new().build_recorder().handle();
+        let router = router(Arc::clone(&gate), metrics, Vec::new());
+        for path in ["/connectors", "/health", "/highwater/v1/health/ready"] {
+            let (status, body) = ask(&router, path).await;
+            assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+            assert!(body.contains("SERVER_STARTING") && body.contains("reading the data folder"));
+        }
+        assert_eq!(ask(&router, "/highwater/v1/health/live").await.0, StatusCode::OK);
+        assert_eq!(ask(&router, "/metrics").await.0, StatusCode::OK);
+
+        gate.open(Router::new().route("/connectors", get(async || "[]")));
+        assert_eq!(ask(&router, "/connectors").await, (StatusCode::OK, "[]".to_owned()));
+        assert_eq!(ask(&router, "/highwater/v1/health/ready").await.0, StatusCode::OK);
     }
 }

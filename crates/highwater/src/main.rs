@@ -8,12 +8,16 @@ mod cli;
 mod completions;
 mod connectors;
 mod doctor;
+mod explain;
 mod failure;
 mod guard;
 mod http;
 mod log_limit;
 mod logging;
 mod machine;
+mod measures;
+#[cfg(test)]
+mod metrics_reference;
 mod offsets;
 mod output;
 mod readiness;
@@ -65,6 +69,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Offsets { command } => offsets::run(cli, command).await,
         Command::Stream { command } => streams::run(cli, command).await,
         Command::Doctor(flags) => doctor::run(cli, flags).await,
+        Command::Explain { code } => explain::run(cli.output, code),
         Command::Completions { shell } => completions::run(*shell),
     }
 }

@@ -50,7 +50,7 @@ fn values(key_type: KeyType) -> String {
 }
 
 /// Puts `table` between the two marks of `name`.
-fn with_section(page: &str, name: &str, table: &str) -> String {
+pub(crate) fn with_section(page: &str, name: &str, table: &str) -> String {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
     let (before, rest) = page.split_once(&begin).expect("the page has the mark");
     let (_, after) = rest.split_once(&end).expect("the page has the end mark");

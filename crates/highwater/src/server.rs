@@ -15,7 +15,6 @@ use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
 use highwater_postgres::PostgresConnector;
 use highwater_streams::{Streams, StreamsConfig};
 use highwater_worker::{Worker, WorkerConfig};
-use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -26,6 +25,7 @@ use crate::cli::ServerFlags;
 use crate::failure::{Exit, Failure};
 use crate::http::{self, Gate};
 use crate::logging;
+use crate::measures;
 use crate::output;
 use crate::readiness::Phase;
 use crate::service_manager;
@@ -102,8 +102,7 @@ struct Server {
 
 impl Server {
     async fn start(settings: &Settings) -> Result<Self, Failure> {
-        let metrics = PrometheusBuilder::new()
-            .install_recorder()
+        let metrics = measures::record()
             .map_err(|error| Failure::new(Exit::Failed, "METRICS", error.to_string()))?;
         let listener = listen_http(settings.http_listen).await?;
         let http_address = listener.local_addr()?;
@@ -114,6 +113,7 @@ impl Server {
         let http = tokio::spawn(serve(listener, router, stopping));
 
         let log = watched(&gate, open_log(settings, &gate)).await?;
+        gate.measure(log.clone(), settings.data_dir.clone());
         gate.readiness.enter(Phase::Kafka);
         let broker = Broker::start(broker_config(settings), log.clone())
             .await

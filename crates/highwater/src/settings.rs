@@ -131,7 +131,7 @@ pub(crate) fn definition() -> ConfigDef {
             millis(1_000, 3_600_000),
             Some("30000"),
             Medium,
-            "What the parts have, all together, to end when the server is asked to stop, in milliseconds; the log has at least 10000 to close. What did not end is named, and the exit code is 1. A second signal ends the server at once.",
+            "What the parts have, all together, to end when the server is asked to stop, in milliseconds; each has at least 1000, and the log 10000 to close. What did not end is named, and the exit code is 1. A second signal ends the server at once.",
         ),
         key(
             "logging.format",

@@ -31,6 +31,9 @@ impl StopSignals {
     }
 }
 
+/// What each part has, also where those before it took all the time there was.
+const LEAST: Duration = Duration::from_secs(1);
+
 /// A stop that is under way.
 pub(crate) struct Stopping {
     bound: Duration,
@@ -46,7 +49,9 @@ impl Stopping {
 
     /// Waits for a part to end.
     pub(crate) async fn part(&mut self, name: &'static str, ended: impl Future<Output = ()>) {
-        if timeout_at(self.until, ended).await.is_err() {
+        // One that hangs must not make the ones behind it look as if they did.
+        let until = self.until.max(Instant::now() + LEAST);
+        if timeout_at(until, ended).await.is_err() {
             tracing::warn!(part = name, bound = ?self.bound, "did not stop in time and is left");
             self.late.push(name);
         }

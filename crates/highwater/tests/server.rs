@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -55,17 +55,32 @@ impl Server {
     }
 
     /// Sends SIGTERM and waits; whether it ended well.
-    fn terminate(mut self) -> bool {
-        let killed = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(killed.success());
+    fn terminate(self) -> bool {
+        self.ends_after(&["TERM"]) == Some(0)
+    }
+
+    /// Sends signals, each once the one before was taken note of, and waits; the exit code.
+    fn ends_after(mut self, signals: &[&str]) -> Option<i32> {
+        let mut sent = signals.iter();
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait().unwrap() {
-                return status.success();
+                return status.code();
+            }
+            // A server that stops says so; until then a second signal would count as the first.
+            if sent.len() == signals.len() || !self.is_ready() {
+                if let Some(signal) = sent.next() {
+                    let (signal, child) = (format!("-{signal}"), self.child.id().to_string());
+                    assert!(Command::new("kill").args([signal, child]).status().unwrap().success());
+                }
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        false
+        None
+    }
+
+    fn is_ready(&self) -> bool {
+        get(&self.url, "/highwater/v1/health/ready").starts_with("HTTP/1.1 200")
     }
 }
 
@@ -136,6 +151,92 @@ const STOPPED_CONNECTOR: &str = r#"{"name": "shop", "initial_state": "STOPPED", 
     "connector.class": "postgres", "database.hostname": "h", "database.user": "u",
     "database.dbname": "d", "topic.prefix": "shop", "database.password": "s3cret-word"}}"#;
 
+/// A server with a connector whose database takes connections and never says a word, and the file
+/// of its errors. `bound` is what a stop may take, in milliseconds.
+fn with_a_source_that_hangs(folder: &Path, bound: u32) -> (Server, TcpListener, PathBuf) {
+    let (config, errors) = (folder.join("highwater.toml"), folder.join("errors"));
+    std::fs::write(&config, format!("shutdown_timeout_ms = {bound}")).unwrap();
+    let mut command = serve(&folder.join("data"), "127.0.0.1:0", "127.0.0.1:0");
+    command.arg("--config").arg(&config).stderr(std::fs::File::create(&errors).unwrap());
+    let server = Server::of(command);
+    let database = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = database.local_addr().unwrap().port();
+    let body = format!(
+        r#"{{"name": "shop", "config": {{"connector.class": "postgres", "topic.prefix": "shop",
+        "database.hostname": "127.0.0.1", "database.port": "{port}", "database.user": "u",
+        "database.dbname": "d", "database.connect.timeout.ms": "600000"}}}}"#
+    );
+    let address = server.url.strip_prefix("http://").unwrap().to_owned();
+    let mut http = TcpStream::connect(&address).unwrap();
+    write!(
+        http,
+        "POST /connectors HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    http.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    // The connector has come to where it waits.
+    drop(database.accept().unwrap());
+    (server, database, errors)
+}
+
+#[test]
+fn a_source_that_hangs_does_not_keep_it_from_stopping() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, _database, _) = with_a_source_that_hangs(folder.path(), 30_000);
+    assert_eq!(server.ends_after(&["TERM"]), Some(0));
+}
+
+#[test]
+fn a_stop_that_takes_longer_than_its_bound_is_told_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, _database, errors) = with_a_source_that_hangs(folder.path(), 1_000);
+    assert_eq!(server.ends_after(&["INT"]), Some(1));
+    let said = std::fs::read_to_string(errors).unwrap();
+    assert!(said.contains("SHUTDOWN_INCOMPLETE") && said.contains("the connectors"), "{said}");
+    let next = announced(&folder.path().join("data"));
+    assert!(next.contains("closed cleanly"), "{next}");
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, _database, errors) = with_a_source_that_hangs(folder.path(), 600_000);
+    let since = Instant::now();
+    assert_eq!(server.ends_after(&["TERM", "TERM"]), Some(1));
+    // The connector alone would take longer.
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert!(std::fs::read_to_string(errors).unwrap().contains("SHUTDOWN_AT_ONCE"));
+}
+
+#[test]
+fn log_lines_in_json_bear_the_connectors_name_and_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, errors) = (folder.path().join("shop.json"), folder.path().join("errors"));
+    let mut command = serve(&folder.path().join("data"), "127.0.0.1:0", "127.0.0.1:0");
+    command.args(["--log-format", "json", "--log-level", "debug"]);
+    command.stderr(std::fs::File::create(&errors).unwrap());
+    let server = Server::of(command);
+    // Nobody listens at this address any more, so the connector complains.
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut body: serde_json::Value = serde_json::from_str(STOPPED_CONNECTOR).unwrap();
+    body["initial_state"] = "RUNNING".into();
+    body["config"]["database.hostname"] = "127.0.0.1".into();
+    body["config"]["database.port"] = gone.port().to_string().into();
+    std::fs::write(&config, body.to_string()).unwrap();
+    server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+    assert!(server.terminate());
+    let text = std::fs::read_to_string(errors).unwrap();
+    assert!(!text.contains("s3cret-word"), "{text}");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let complaint = lines.iter().find(|line| line["message"] == "the task is started again");
+    assert_eq!(complaint.expect(&text)["span"]["connector"], "shop");
+}
+
 #[test]
 fn a_stop_says_nothing_of_its_own_listeners() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,11 +265,14 @@ fn readiness_is_told_part_by_part() {
 
 /// The whole answer to a GET.
 fn get(url: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let asked = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap_or(url))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    asked().unwrap_or_else(|error| error.to_string())
 }
 
 #[test]
@@ -227,6 +331,39 @@ fn each_shell_has_completions() {
         let script = String::from_utf8(script.stdout).unwrap();
         assert!(script.contains("doctor") && script.contains("offsets"), "{shell}");
     }
+}
+
+#[test]
+fn every_metric_is_documented() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let config = folder.path().join("shop.json");
+    std::fs::write(&config, STOPPED_CONNECTOR).unwrap();
+    server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+    let scrape = get(&server.url, "/metrics");
+    let names = |text: &str, begin: &str| -> std::collections::BTreeSet<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(begin));
+        lines.map(|line| line.split([' ', '`']).next().unwrap().to_owned()).collect()
+    };
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/metrics.md");
+    let documented = names(&std::fs::read_to_string(page).unwrap(), "| `");
+    let scraped = names(&scrape, "# TYPE ");
+    let unknown: Vec<_> = scraped.difference(&documented).collect();
+    assert!(unknown.is_empty() && !scraped.is_empty(), "not documented: {unknown:?}");
+    // What has no label, or one that every server has, is there from the start.
+    let from_start =
+        |name: &&String| name.starts_with("process_") || name.starts_with("highwater_log_");
+    let missing: Vec<_> = documented.difference(&scraped).filter(from_start).collect();
+    assert!(missing.is_empty(), "not in the scrape: {missing:?}");
+    assert!(scrape.contains("highwater_connector_running{connector=\"shop\"} 0"), "{scrape}");
+    assert!(scrape.contains("highwater_log_sync_seconds_bucket"), "{scrape}");
+}
+
+#[test]
+fn a_code_is_explained_without_a_server() {
+    let page = highwater(&["explain", "log_locked"]).output().unwrap();
+    assert!(String::from_utf8(page.stdout).unwrap().starts_with("# LOG_LOCKED"));
+    assert_eq!(highwater(&["explain", "NO_SUCH"]).output().unwrap().status.code(), Some(6));
 }
 
 #[test]
@@ -301,6 +438,25 @@ fn exit_codes_tell_what_went_wrong() {
     let refused = server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(3));
     assert!(stderr(&refused).contains("database.hostname"), "{}", stderr(&refused));
+
+    // Each value is refused by its key before anything is made.
+    for (key, value) in [
+        ("slot.name", "A b"),
+        ("topic.prefix", "a b"),
+        ("topic.prefix", "highwater.configs"),
+        ("database.port", "seventy"),
+        ("snapshot_mode", "initial"),
+    ] {
+        let mut body: serde_json::Value = serde_json::from_str(STOPPED_CONNECTOR).unwrap();
+        body["config"][key] = value.into();
+        std::fs::write(&config, body.to_string()).unwrap();
+        let refused = server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+        let said = stderr(&refused);
+        assert_eq!(refused.status.code(), Some(3), "{said}");
+        assert!(said.contains(key) && !said.contains("s3cret-word"), "{said}");
+    }
+    let list = server.run(&["connector", "list"]);
+    assert!(String::from_utf8_lossy(&list.stdout).contains("no connectors"));
 
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{nobody}");

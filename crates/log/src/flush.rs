@@ -8,9 +8,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::counters;
 use crate::partition::Partition;
 use crate::{LogError, PartitionState};
 
@@ -138,7 +140,9 @@ impl Partition {
         };
         let Some(active) = active.filter(|_| !then.is_synced()) else { return Ok(()) };
         // Segments before the active one were synced when they were closed.
+        let began = Instant::now();
         site!("flush.data", active.sync()).map_err(|error| self.poison(&error))?;
+        counters::synced(began.elapsed());
         self.change(|marks| marks.synced_since(&then));
         Ok(())
     }

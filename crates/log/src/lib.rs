@@ -44,6 +44,7 @@ mod mutants;
 mod append;
 mod catalog;
 mod checkpoint;
+mod counters;
 mod cut;
 mod directory;
 mod durable_file;
@@ -81,6 +82,7 @@ mod watermarks;
 pub use highwater_protocol::records::TimestampType;
 
 pub use append::{AppendOptions, Appended};
+pub use counters::describe_metrics;
 pub use directory::{Standing, look};
 pub use error::LogError;
 pub use fs::{Entry, File, FileSystem, Lock, OpenMode, RealFileSystem};

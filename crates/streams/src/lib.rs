@@ -32,6 +32,7 @@ mod checkup;
 mod closing;
 mod config;
 mod contract;
+mod counters;
 mod cursor;
 mod encoding;
 mod error;
@@ -69,5 +70,6 @@ mod vetting;
 mod tests;
 
 pub use config::{Limits, StreamsConfig};
+pub use counters::describe_metrics;
 pub use error::StreamsError;
 pub use service::Streams;

@@ -348,6 +348,12 @@ impl Herder {
 
     /// Rule R2: a topic has one owner.
     fn check_owner(&self, pipeline: &Pipeline) -> Result<(), Vec<Problem>> {
+        if let Some(topic) = pipeline::internal(&pipeline.topics) {
+            let message = format!(
+                "leads to topic {topic}; names that begin with highwater. are for the server's own topics"
+            );
+            return Err(vec![Problem { key: "topic.prefix".to_owned(), message }]);
+        }
         let configs = self.configs().clone();
         let others = configs
             .names()

@@ -34,6 +34,7 @@ mod backoff;
 mod checkup;
 mod cluster;
 mod configs;
+mod counters;
 mod herder;
 mod journal;
 mod keys;
@@ -63,6 +64,7 @@ mod task_topics;
 mod topics;
 mod worker;
 
+pub use counters::describe_metrics;
 pub use keys::worker_keys;
 pub use settings::{WorkerConfig, WriterFactory};
 pub use worker::{Worker, WorkerError};

@@ -74,6 +74,16 @@ fn class<'a>(
     })
 }
 
+/// How the names of the server's own topics begin.
+const RESERVED: &str = "highwater.";
+
+/// A topic of a connector that could be one of the server's own.
+pub(crate) fn internal(topics: &Topics) -> Option<&str> {
+    let (Routing::Trail(first) | Routing::Tables(first)) = &topics.routing;
+    let mut written = [first, &topics.schema].into_iter();
+    written.find(|topic| topic.starts_with(RESERVED)).map(String::as_str)
+}
+
 /// The connector among `others` that owns a topic which `wanted` would write (rule R2).
 pub(crate) fn owner<'a>(
     wanted: &Topics,
@@ -104,6 +114,13 @@ mod tests {
 
     fn topics(trail: &str) -> Topics {
         Topics { routing: Routing::Trail(trail.to_owned()), schema: format!("{trail}.schema") }
+    }
+
+    #[test]
+    fn the_servers_own_topics_are_nobodys_trail() {
+        assert_eq!(internal(&topics("highwater.configs")), Some("highwater.configs"));
+        assert_eq!(internal(&topics("highwater")), Some("highwater.schema"));
+        assert_eq!(internal(&topics("highwaters")), None);
     }
 
     #[test]

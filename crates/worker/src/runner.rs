@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::cluster::Cluster;
+use crate::counters;
 use crate::journal::Journal;
 use crate::offsets::Offsets;
 use crate::opening;
@@ -270,6 +271,7 @@ impl Runner {
         error: Option<ConnectorError>,
         activity: impl Into<String>,
     ) {
+        counters::running(&self.name, task == Some(State::Running));
         self.status.send_modify(|status| status.enter(connector, task, error, activity));
         let Shared { journal, status_topic, worker_id, .. } = self.shared.as_ref();
         let status = self.status.borrow().clone();

@@ -1,0 +1,182 @@
+//! What is measured when somebody asks for metrics: the log's partitions, its volume, the process.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::http::{Method, StatusCode};
+use highwater_log::{Log, PartitionState};
+use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::machine;
+
+/// Upper bounds of the buckets of every histogram of seconds: from a fast sync to a slow answer.
+const SECONDS: [f64; 14] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// How often samples are folded into histograms: they pile up between two scrapes otherwise.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Starts recording.
+pub(crate) fn record() -> Result<PrometheusHandle, BuildError> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
+        .install_recorder()?;
+    describe();
+    gauge!("process_start_time_seconds").set(now_seconds());
+    let upkeep = handle.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(UPKEEP).await;
+            upkeep.run_upkeep();
+        }
+    });
+    Ok(handle)
+}
+
+/// Every metric of the server: those of its parts, and its own.
+pub(crate) fn describe() {
+    highwater_log::describe_metrics();
+    highwater_broker::describe_metrics();
+    highwater_worker::describe_metrics();
+    highwater_streams::describe_metrics();
+    describe_counter!("highwater_http_requests_total", "Requests answered, by method and status");
+    let bytes = Unit::Bytes;
+    describe_gauge!("highwater_log_bytes", bytes, "Bytes of a topic's segments, by topic");
+    describe_gauge!("highwater_log_start_offset", "First offset kept, by topic and partition");
+    describe_gauge!("highwater_log_end_offset", "Next offset to be given, by topic and partition");
+    describe_gauge!(
+        "highwater_log_high_watermark",
+        "One past the last visible offset, by topic and partition; what lies between it and the \
+         end is not synced yet"
+    );
+    describe_gauge!(
+        "highwater_log_partitions",
+        "Partitions, by state: online, poisoned (a sync failed, it reopens by itself), offline"
+    );
+    describe_gauge!("highwater_log_volume_free_bytes", bytes, "Free bytes of the log's volume");
+    describe_gauge!("highwater_log_volume_size_bytes", bytes, "Size of the log's volume");
+    describe_gauge!("process_cpu_seconds_total", Unit::Seconds, "CPU time of the process");
+    describe_gauge!("process_max_fds", "Files that the process may open");
+    describe_gauge!("process_open_fds", "Files that the process has open");
+    describe_gauge!(
+        "process_resident_memory_bytes",
+        bytes,
+        "Memory of the process that is resident"
+    );
+    describe_gauge!(
+        "process_start_time_seconds",
+        Unit::Seconds,
+        "When the process started, as Unix time"
+    );
+}
+
+/// A request was answered.
+pub(crate) fn http(method: &'static str, status: StatusCode) {
+    let labels = [("method", method.to_owned()), ("status", status.as_u16().to_string())];
+    counter!("highwater_http_requests_total", &labels).increment(1);
+}
+
+/// A method as a label: a peer may send any word.
+pub(crate) fn method(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        _ => "other",
+    }
+}
+
+/// Looks at the log and its volume.
+pub(crate) fn of_log(log: &Log, data_dir: &Path) {
+    let mut states: BTreeMap<&str, u32> =
+        ["online", "poisoned", "offline"].map(|state| (state, 0)).into();
+    for topic in log.topics() {
+        let mut bytes = 0;
+        let partitions =
+            (0..topic.partitions).filter_map(|index| log.partition(&topic.name, index));
+        for (index, partition) in partitions.enumerate() {
+            let marks = partition.watermarks_now();
+            bytes += partition.size();
+            *states.entry(state(marks.state)).or_default() += 1;
+            let at = |name: &'static str, offset: i64| {
+                let labels = [("topic", topic.name.clone()), ("partition", index.to_string())];
+                gauge!(name, &labels).set(number(offset));
+            };
+            at("highwater_log_start_offset", marks.log_start);
+            at("highwater_log_end_offset", marks.log_end);
+            at("highwater_log_high_watermark", marks.high_watermark);
+        }
+        gauge!("highwater_log_bytes", "topic" => topic.name).set(bytes as f64);
+    }
+    for (state, count) in states {
+        gauge!("highwater_log_partitions", "state" => state.to_owned()).set(count);
+    }
+    if let Ok(space) = machine::space(data_dir) {
+        gauge!("highwater_log_volume_free_bytes").set(space.free as f64);
+        gauge!("highwater_log_volume_size_bytes").set(space.total as f64);
+    }
+}
+
+const fn state(state: PartitionState) -> &'static str {
+    match state {
+        PartitionState::Online => "online",
+        PartitionState::Poisoned => "poisoned",
+        PartitionState::Offline | PartitionState::Gone => "offline",
+    }
+}
+
+/// Prometheus' numbers are floats; offsets are exact up to 2^53.
+const fn number(offset: i64) -> f64 {
+    offset as f64
+}
+
+/// Looks at the process; what the system does not say is left as it was.
+pub(crate) fn of_process() {
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    gauge!("process_open_fds").set(number(i64::try_from(open).unwrap_or(i64::MAX)));
+    gauge!("process_max_fds").set(machine::open_files().unwrap_or(u64::MAX) as f64);
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    if let Some(bytes) = resident(&read("/proc/self/status")) {
+        gauge!("process_resident_memory_bytes").set(bytes as f64);
+    }
+    if let Some(seconds) = cpu_seconds(&read("/proc/self/stat")) {
+        gauge!("process_cpu_seconds_total").set(seconds);
+    }
+}
+
+/// `VmRSS` of proc_pid_status(5), which is in kB.
+fn resident(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// `utime` and `stime` of proc_pid_stat(5), the 12th and 13th field behind the name in parentheses,
+/// in ticks of which Linux shows 100 a second on every architecture in use.
+fn cpu_seconds(stat: &str) -> Option<f64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<f64>);
+    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) / 100.0)
+}
+
+fn now_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_of_the_process_is_read() {
+        assert_eq!(resident("Name:\tx\nVmRSS:\t    12 kB\n"), Some(12 * 1024));
+        let stat = "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0";
+        assert_eq!(cpu_seconds(stat), Some(3.0));
+        assert_eq!((resident(""), cpu_seconds("")), (None, None));
+        assert!(cpu_seconds(&std::fs::read_to_string("/proc/self/stat").unwrap()).is_some());
+    }
+}
