@@ -100,7 +100,6 @@ fn decide(pipeline: &Pipeline, stored: StoredOffset, may_hold_more: bool) -> Ori
     let origin = origin::decide(known, &pipeline.fingerprint, minted);
     let GenerationMark { generation, .. } = origin.mark;
     tracing::info!(
-        connector = pipeline.name,
         %generation,
         new_generation = generation == minted,
         offset = origin.offset.as_ref().map(ToString::to_string),
