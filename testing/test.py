@@ -112,7 +112,6 @@ def documentation(report):
         "docs: book": [os.path.join(DOCS, "book.sh")],
         "docs: links": [sys.executable, os.path.join(DOCS, "links.py")],
         "docs: codes": [sys.executable, os.path.join(DOCS, "codes.py")],
-        "docs: metrics": [sys.executable, os.path.join(DOCS, "metrics.py")],
         "docs: promises": [sys.executable, os.path.join(DOCS, "promises.py")],
     }.items():
         command_part(name, command)(report)
