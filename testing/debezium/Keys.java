@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.header.Header;
@@ -22,7 +23,8 @@ import org.apache.kafka.connect.source.SourceRecord;
  * once, and prints a JSON line for each record, with key and value as Kafka Connect's JsonConverter
  * writes them, with and without schema, and the partition that Kafka's producer chooses.
  *
- * Beside the connector's own, a file has "records" (how many to wait for) and "partitions".
+ * Beside the connector's own, a file has "partitions" and "last" (the table whose first record is
+ * the last one wanted).
  */
 public class Keys {
     private static final JsonConverter[] KEYS = {converter(true, false), converter(true, true)};
@@ -44,7 +46,8 @@ public class Keys {
     }
 
     private static DebeziumEngine<?> engine(Properties properties, CountDownLatch ended) {
-        CountDownLatch records = new CountDownLatch(Integer.parseInt(properties.getProperty("records")));
+        String last = properties.getProperty("topic.prefix") + "." + properties.getProperty("last");
+        AtomicBoolean whole = new AtomicBoolean();
         int partitions = Integer.parseInt(properties.getProperty("partitions"));
         return DebeziumEngine.create(Connect.class)
                 .using(properties)
@@ -56,10 +59,10 @@ public class Keys {
                 .notifying((List<ChangeEvent<SourceRecord, SourceRecord>> batch,
                         DebeziumEngine.RecordCommitter<ChangeEvent<SourceRecord, SourceRecord>> committer) -> {
                     for (ChangeEvent<SourceRecord, SourceRecord> event : batch) {
-                        if (records.getCount() > 0) {
+                        if (!whole.get()) {
                             print(properties.getProperty("name"), partitions, event.value());
-                            records.countDown();
-                            if (records.getCount() == 0) {
+                            if (event.value().topic().equals(last)) {
+                                whole.set(true);
                                 ended.countDown();
                             }
                         }
@@ -81,6 +84,7 @@ public class Keys {
         line.append(",\"value\":").append(base64(json(VALUES[0], record.topic(), record.valueSchema(), record.value())));
         line.append(",\"value_with_schema\":")
                 .append(base64(json(VALUES[1], record.topic(), record.valueSchema(), record.value())));
+        line.append(",\"offset\":").append(base64(json(VALUES[0], record.topic(), null, record.sourceOffset())));
         line.append(",\"headers\":[");
         String comma = "";
         for (Header header : record.headers()) {

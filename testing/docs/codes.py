@@ -31,6 +31,7 @@ NOT_CODES = {
     # Environment variables.
     "CARGO_MANIFEST_DIR", "CARGO_PKG_VERSION", "CARGO_BIN_EXE", "NOTIFY_SOCKET",
     # Words of PostgreSQL and of records.
+    "POSITIVE_INFINITY", "NEGATIVE_INFINITY",
     "EXPORT_SNAPSHOT", "NOEXPORT_SNAPSHOT", "IDENTIFY_SYSTEM", "SNAPSHOT_BEGIN", "SNAPSHOT_END",
     "OBJECT_METADATA", "STREAM_METADATA", "TOPIC_DESCRIPTION",
     # Names of members, tables and parameters of streams.

@@ -10,6 +10,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::checkup::Room;
+use crate::column_form::ColumnFacts;
 use crate::error::{code, from_query};
 use crate::lsn::Lsn;
 use crate::name::TableName;
@@ -20,6 +21,7 @@ use crate::session::{NEVER_IDLE, PINNED, silent};
 use crate::settings::Login;
 use crate::shape::{JsonKind, type_id};
 use crate::start_decision::Slot;
+use crate::table_form::TableFacts;
 use crate::transport::{Established, Transport};
 
 /// An ordinary connection to the database.
@@ -240,8 +242,23 @@ impl Catalog {
         Ok(rows.iter().map(column).collect())
     }
 
-    /// What the stream does not say of a table.
-    pub(crate) async fn facts(&self, relation: &Relation) -> Result<RelationFacts, ConnectorError> {
+    /// What Debezium's forms need to know of a table.
+    pub(crate) async fn table_facts(&self, oid: u32) -> Result<TableFacts, ConnectorError> {
+        let doing = "looking up the forms of a table";
+        let columns = self.rows(doing, FORMED_COLUMNS, &[&oid]).await?;
+        let key = self.rows(doing, FORMED_KEY, &[&oid]).await?;
+        Ok(TableFacts {
+            columns: columns.iter().map(formed).collect(),
+            key: key.iter().map(|row| row.get(0)).collect(),
+        })
+    }
+
+    /// What the stream does not say of a table; with `formed` what Debezium's forms need, too.
+    pub(crate) async fn facts(
+        &self,
+        relation: &Relation,
+        formed: bool,
+    ) -> Result<RelationFacts, ConnectorError> {
         let doing = "looking up a table of the stream";
         let (oids, modifiers): (Vec<u32>, Vec<i32>) =
             relation.columns.iter().map(|column| (column.type_oid, column.type_modifier)).unzip();
@@ -252,7 +269,10 @@ impl Catalog {
         let key = self.rows(doing, PRIMARY_KEY, &[&relation.oid]).await?;
         let above = self.rows(doing, ANCESTORS, &[&relation.oid]).await?;
         let exists = "SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)";
+        let table =
+            if formed { self.table_facts(relation.oid).await? } else { TableFacts::default() };
         Ok(RelationFacts {
+            table,
             exists: self.one(doing, exists, &[&relation.oid]).await?.get(0),
             ancestors: above
                 .iter()
@@ -315,6 +335,37 @@ const PRIMARY_KEY: &str = "
     JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
     WHERE i.indrelid = $1 AND i.indisprimary ORDER BY a.attnum";
 
+/// Columns with the type under their domain, as JDBC describes them to Debezium.
+const FORMED_COLUMNS: &str = "
+    SELECT a.attname::text, base.oid, base.typname::text, base.modifier,
+           NOT (a.attnotnull OR t.typtype = 'd' AND t.typnotnull),
+           pg_get_expr(d.adbin, d.adrelid),
+           ARRAY(SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = base.oid
+                 ORDER BY e.enumsortorder),
+           a.atttypid, a.atttypmod
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated = ''
+    CROSS JOIN LATERAL (
+        WITH RECURSIVE down(oid, typname, typtype, typbasetype, typtypmod, modifier) AS (
+            SELECT t.oid, t.typname, t.typtype, t.typbasetype, t.typtypmod, a.atttypmod
+            UNION ALL SELECT n.oid, n.typname, n.typtype, n.typbasetype, n.typtypmod, down.typtypmod
+            FROM pg_type n JOIN down ON down.typtype = 'd' AND n.oid = down.typbasetype)
+        SELECT oid, typname, modifier FROM down WHERE typtype <> 'd' LIMIT 1) base
+    WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped";
+
+/// The primary key in its own order; without one, the first unique index by its name, as Debezium
+/// takes it (`JdbcConnection.readTableUniqueIndices`). One over an expression or a part of the
+/// rows is none.
+const FORMED_KEY: &str = "
+    WITH chosen AS (
+        SELECT i.* FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        WHERE i.indrelid = $1 AND i.indisunique AND i.indexprs IS NULL AND i.indpred IS NULL
+        ORDER BY i.indisprimary DESC, c.relname LIMIT 1)
+    SELECT a.attname::text FROM chosen
+    CROSS JOIN generate_series(0, chosen.indnkeyatts - 1) at
+    JOIN pg_attribute a ON a.attrelid = chosen.indrelid AND a.attnum = chosen.indkey[at]
+    ORDER BY at";
+
 /// The key is what the stream flags (primary key or chosen index), or the primary key where the
 /// stream flags nothing of use.
 const COLUMNS: &str = "
@@ -345,6 +396,19 @@ fn column(row: &Row) -> Column {
         key: row.get(3),
         type_id: type_id(oid, modifier),
     }
+}
+
+fn formed(row: &Row) -> (String, ColumnFacts) {
+    let facts = ColumnFacts {
+        oid: row.get(1),
+        type_name: row.get(2),
+        modifier: row.get(3),
+        optional: row.get(4),
+        default: row.get(5),
+        labels: row.get(6),
+        type_id: type_id(row.get(7), row.get(8)),
+    };
+    (row.get(0), facts)
 }
 
 fn table(row: &Row) -> Result<Table, ConnectorError> {

@@ -8,8 +8,9 @@ use highwater_connector::{
 use serde_json::{Map, Value};
 
 use crate::checkup;
+use crate::debezium_offset::is_debeziums;
 use crate::offset_change;
-use crate::opening::Connections;
+use crate::opening::{Connections, forms_unstated};
 use crate::settings::{Settings, definition, fingerprint, routing};
 use crate::task::PostgresTask;
 
@@ -83,9 +84,18 @@ impl SourceConnector for PostgresConnector {
             return Ok(OffsetVerdict::Accepted(None));
         }
         let settings = Settings::new(config)?;
+        let mut change = change.clone();
+        if let Some(wanted) = change.wanted.as_ref().filter(|wanted| is_debeziums(wanted)) {
+            if settings.forms.is_none() {
+                let ConnectorError { what, remedy, .. } = forms_unstated(wanted);
+                return Ok(OffsetVerdict::Refused { what, remedy });
+            }
+            // What lies between the slot and Debezium's position was delivered, by Debezium.
+            change.allow_skip |= change.current.is_none();
+        }
         let Connections { catalog, server, .. } = Connections::open(&settings).await?;
         let slot = catalog.slot(&settings.slot).await?;
-        Ok(offset_change::judge(change, &settings.slot, slot.as_ref(), &server))
+        Ok(offset_change::judge(&change, &settings.slot, slot.as_ref(), &server))
     }
 
     async fn examine(

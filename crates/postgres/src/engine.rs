@@ -14,10 +14,12 @@ use highwater_connector::{
     SourceRecord, TableDescription,
 };
 
+use crate::column_form::Form;
 use crate::ddl;
-use crate::envelope::{Change, Encoded, Envelope, Origin, changes_key};
+use crate::envelope::{Change, Encoded, Envelope, Origin, ValueError, changes_key};
 use crate::error::{code, unreadable};
 use crate::filter::Filter;
+use crate::forms::Forms;
 use crate::lsn::Lsn;
 use crate::name::TableName;
 use crate::offset::{Partial, PgPosition, Positions, Reached, StoredOffset};
@@ -25,7 +27,8 @@ use crate::pgoutput::{self, Message, PgTime, Relation, Tuple};
 use crate::relation::{Known, RelationFacts, captured};
 use crate::settings::RECORD_LIMIT;
 use crate::shape::{JsonKind, Shape};
-use crate::tables::Tables;
+use crate::table_form::{TableFacts, dress};
+use crate::tables::{Seen, Tables};
 use crate::topic_names::TopicNames;
 
 /// The lane of every PostgreSQL source (rule P5).
@@ -38,6 +41,8 @@ pub(crate) struct Output {
     pub(crate) names: TopicNames,
     /// Whether a tombstone follows a DELETE on the topic of a table.
     pub(crate) tombstones: bool,
+    /// Debezium's forms, where they are stated.
+    pub(crate) forms: Option<Forms>,
     /// The schema topic beside them.
     pub(crate) schema: Arc<str>,
     /// Generation of this run.
@@ -66,6 +71,37 @@ impl Output {
             states: highwater_connector::ColumnStates::default(),
             position,
             boundary: false,
+        }
+    }
+
+    /// The shape of a table's rows from here on.
+    ///
+    /// # Errors
+    /// When the table has no topic, or no key in the stated forms.
+    pub(crate) fn shape(
+        &mut self,
+        name: TableName,
+        description: &TableDescription,
+        relation: Option<&Relation>,
+        facts: &TableFacts,
+    ) -> Result<Shape, ConnectorError> {
+        let topic = self.names.topic(&name)?;
+        let mut shape = Shape::new(name, topic, description, relation);
+        if let Some(forms) = &self.forms {
+            dress(&mut shape, description, relation, facts, forms)?;
+        }
+        Ok(shape)
+    }
+
+    /// Says of the columns what the stated forms make of them.
+    pub(crate) fn retype(&self, seen: &mut Seen, facts: &TableFacts) {
+        let Some(forms) = &self.forms else { return };
+        for column in &mut seen.columns {
+            if let Some(known) = facts.columns.get(&column.name) {
+                column.json_type = Form::of(known, forms).json_type().to_owned();
+                column.key = facts.key.contains(&column.name);
+                seen.keys_certain = false;
+            }
         }
     }
 
@@ -379,6 +415,10 @@ impl Engine {
         out: &mut Vec<SourceItem>,
     ) -> Result<(), ConnectorError> {
         let part = |part, last| Part { index, part, last };
+        if let (Change::Update { .. }, Some(column)) = (change, shape.key_outside_identity()) {
+            let error = ValueError::KeyMissing(column.name.clone());
+            return Err(undeliverable(&shape.name, origin, &error.to_string()));
+        }
         let (left, arrived) = match change {
             Change::Update { old: Some(old), new } if changes_key(shape, old, new) => {
                 let mut left = self.encode(shape, Change::Delete { old }, origin)?;
@@ -408,7 +448,7 @@ impl Engine {
         origin: &Origin,
     ) -> Result<Encoded, ConnectorError> {
         if matches!(change, Change::Truncate | Change::Ddl(_)) {
-            return Ok(Encoded::bare(self.envelope.mark(&shape.name, change, origin)));
+            return Ok(Encoded::bare(self.envelope.mark(shape, change, origin)));
         }
         let encoded = self.envelope.row(shape, change, origin);
         encoded.map_err(|error| undeliverable(&shape.name, origin, &error.to_string()))
@@ -423,7 +463,8 @@ impl Engine {
         out: &mut Vec<SourceItem>,
     ) -> Result<Arc<Shape>, ConnectorError> {
         let known = self.known(oid)?;
-        let (name, seen) = (known.name.clone(), known.seen(&self.domains));
+        let (name, mut seen) = (known.name.clone(), known.seen(&self.domains));
+        self.output.retype(&mut seen, &known.facts.table);
         let at = self.open.as_ref().map_or(("", 0), |open| (open.position.as_str(), open.index));
         let resolved = self.tables.resolve(&name.to_string(), seen, at);
         let description = resolved.description;
@@ -433,11 +474,11 @@ impl Engine {
             let position = self.position(at_index(self.open.as_ref()));
             out.push(SourceItem::Record(self.output.description(&description, position)));
         }
-        let topic = self.output.names.topic(&name)?;
-        let known = self.relations.get_mut(&oid);
-        let relation = known.as_ref().map(|known| &known.relation);
-        let shape = Arc::new(Shape::new(name, topic, &description, relation));
-        if let Some(known) = known {
+        let known = self.known(oid)?;
+        let (relation, facts) = (known.relation.clone(), known.facts.table.clone());
+        let shape = self.output.shape(name, &description, Some(&relation), &facts)?;
+        let shape = Arc::new(shape);
+        if let Some(known) = self.relations.get_mut(&oid) {
             known.shape = Some(Arc::clone(&shape));
         }
         if let Some(before) = resolved.before {

@@ -5,11 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use highwater_connector::{ColumnStates, OtherKey};
 
+use crate::column_form::{Form, plain};
 use crate::json::Json;
 use crate::lsn::Lsn;
 use crate::name::TableName;
 use crate::pgoutput::{Cell, OldTuple, Tuple};
-use crate::shape::{JsonKind, Shape, ShapeColumn};
+use crate::shape::{Frame, Shape, ShapeColumn};
 
 /// What a record tells of.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +70,8 @@ pub(crate) struct Origin {
 pub(crate) enum ValueError {
     #[error("the value of column {0:?} is not UTF-8")]
     NotUtf8(String),
+    #[error("the value {1:?} of column {0:?} has no form under the modes of the configuration")]
+    Formless(String, String),
     #[error("the value of column {0:?} came in binary form, which was not asked for")]
     Binary(String),
     #[error("the row has {found} values and the table {expected} columns")]
@@ -110,22 +113,25 @@ pub(crate) struct Envelope {
     /// The database's name, as JSON.
     database: String,
     placeholder: String,
+    /// Whether members that Debezium has beside ours are written.
+    formed: bool,
 }
 
 impl Envelope {
     /// A writer for the connector with this topic prefix over this database; `placeholder`
-    /// stands for values that the server did not send.
-    pub(crate) fn new(server: &str, database: &str, placeholder: &str) -> Self {
+    /// stands for values that the server did not send; with `formed` shapes have Debezium's forms.
+    pub(crate) fn new(server: &str, database: &str, placeholder: &str, formed: bool) -> Self {
         let quote = |text: &str| serde_json::Value::from(text).to_string();
         let version = quote(env!("CARGO_PKG_VERSION"));
         let server = quote(server);
         Self {
-            json: Json::default(),
+            json: if formed { Json::java() } else { Json::default() },
             head: format!(
                 r#""source":{{"version":{version},"connector":"postgresql","name":{server}"#
             ),
             database: quote(database),
             placeholder: placeholder.to_owned(),
+            formed,
         }
     }
 
@@ -142,31 +148,41 @@ impl Envelope {
         self.json.discard();
         let key = self.key(shape, change)?;
         let mut states = ColumnStates::default();
+        self.json.raw(&shape.frame.value);
         self.json.raw(r#"{"before":"#);
-        self.before(shape, change)?;
+        self.before(shape, change, &mut states)?;
         self.json.raw(r#","after":"#);
         self.after(shape, change, &mut states)?;
         self.json.raw(",");
-        let value = Some(self.close(&shape.name, change, origin));
+        let value = Some(self.close(shape, change, origin));
         Ok(Encoded { key, value, states, other_key: None })
     }
 
     /// The record of a change that has no rows.
-    pub(crate) fn mark(&mut self, name: &TableName, change: Change<'_>, origin: &Origin) -> Bytes {
+    pub(crate) fn mark(&mut self, shape: &Shape, change: Change<'_>, origin: &Origin) -> Bytes {
         self.json.discard();
+        self.json.raw(&shape.frame.value);
         self.json.raw(r#"{"before":null,"after":null,"#);
-        self.close(name, change, origin)
+        self.close(shape, change, origin)
     }
 
-    fn close(&mut self, name: &TableName, change: Change<'_>, origin: &Origin) -> Bytes {
-        self.source(name, origin);
+    fn close(&mut self, shape: &Shape, change: Change<'_>, origin: &Origin) -> Bytes {
+        self.source(&shape.name, origin);
         self.json.raw(r#","transaction":null,"op":""#);
         self.json.raw(change.op());
         self.json.raw("\"");
         self.extra(change);
+        let now = i128::from(now_us());
         self.json.raw(r#","ts_ms":"#);
-        self.json.int(i128::from(now_us() / 1_000));
+        self.json.int(now / 1_000);
+        if self.formed {
+            self.json.raw(r#","ts_us":"#);
+            self.json.int(now);
+            self.json.raw(r#","ts_ns":"#);
+            self.json.int(now * 1_000);
+        }
         self.json.raw("}");
+        self.json.raw(Frame::end(&shape.frame.value));
         self.json.finish()
     }
 
@@ -186,7 +202,7 @@ impl Envelope {
     }
 
     fn source(&mut self, name: &TableName, origin: &Origin) {
-        let Self { json, head, database, .. } = self;
+        let Self { json, head, database, formed, .. } = self;
         let time = i128::from(origin.time_us);
         json.raw(head);
         json.raw(r#","ts_ms":"#);
@@ -216,24 +232,35 @@ impl Envelope {
         }
         json.raw(r#","lsn":"#);
         json.int(i128::from(origin.lsn.0));
-        json.raw(r#","xmin":null}"#);
+        json.raw(r#","xmin":null"#);
+        if *formed {
+            json.raw(r#","origin":null,"origin_lsn":null"#);
+        }
+        json.raw("}");
     }
 
     fn key(&mut self, shape: &Shape, change: Change<'_>) -> Result<Option<Bytes>, ValueError> {
-        if !shape.keyed {
+        if shape.key.is_empty() {
             return Ok(None);
         }
+        self.json.raw(&shape.frame.key);
         let mut members = Members::open(&mut self.json);
-        for (at, column) in shape.columns.iter().enumerate().filter(|(_, column)| column.key) {
+        for (at, column) in key_columns(shape) {
             let cell = key_cell(column, at, change)
                 .ok_or_else(|| ValueError::KeyMissing(column.name.clone()))?;
             members.value(column, cell)?;
         }
         members.close();
+        self.json.raw(Frame::end(&shape.frame.key));
         Ok(Some(self.json.finish()))
     }
 
-    fn before(&mut self, shape: &Shape, change: Change<'_>) -> Result<(), ValueError> {
+    fn before(
+        &mut self,
+        shape: &Shape,
+        change: Change<'_>,
+        states: &mut ColumnStates,
+    ) -> Result<(), ValueError> {
         let old = match change {
             Change::Update { old, .. } => old,
             Change::Delete { old } => Some(old),
@@ -250,6 +277,10 @@ impl Envelope {
             // Columns outside the identity stand as null in a key tuple and are not known.
             if (all || column.identity) && *cell != Cell::Unchanged {
                 members.value(column, cell)?;
+            } else if let Some(fallback) = &column.fallback {
+                states.unavailable.push(column.name.clone());
+                members.name(column);
+                members.json.raw(fallback);
             }
         }
         members.close();
@@ -277,7 +308,7 @@ impl Envelope {
             match (cell, old_cell(column, at, old)) {
                 (Cell::Unchanged, None) => {
                     states.unchanged.push(column.name.clone());
-                    members.text(column, &self.placeholder);
+                    members.placeholder(column, &self.placeholder);
                 }
                 (Cell::Unchanged, Some(cell)) | (cell, _) => members.value(column, cell)?,
             }
@@ -310,9 +341,9 @@ impl<'a> Members<'a> {
         self.json.raw(&column.member);
     }
 
-    fn text(&mut self, column: &ShapeColumn, text: &str) {
+    fn placeholder(&mut self, column: &ShapeColumn, text: &str) {
         self.name(column);
-        self.json.string(text);
+        column.form.write_placeholder(self.json, text, column.optional);
     }
 
     fn value(&mut self, column: &ShapeColumn, cell: &Cell) -> Result<(), ValueError> {
@@ -325,13 +356,23 @@ impl<'a> Members<'a> {
             Cell::Binary(_) => return Err(ValueError::Binary(column.name.clone())),
             Cell::Text(text) => text,
         };
-        let written = match (column.kind, text.as_ref()) {
-            (JsonKind::Boolean, text) => self.json.boolean(text),
-            (JsonKind::Number, digits) => self.json.number(digits),
-            (JsonKind::String, text) => self.json.bytes(text),
-        };
-        written.map_err(|_| ValueError::NotUtf8(column.name.clone()))
+        let not_utf8 = || ValueError::NotUtf8(column.name.clone());
+        if let Form::Plain(kind) = column.form {
+            return plain(self.json, kind, text).map_err(|_| not_utf8());
+        }
+        let text = std::str::from_utf8(text).map_err(|_| not_utf8())?;
+        let written = column.form.write(self.json, text);
+        written.map_err(|_| ValueError::Formless(column.name.clone(), shortened(text)))
     }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+/// The columns of the key, with their places.
+fn key_columns(shape: &Shape) -> impl Iterator<Item = (usize, &ShapeColumn)> {
+    shape.key.iter().filter_map(|at| Some((*at, shape.columns.get(*at)?)))
 }
 
 /// A value that the old row gives for a column, if it gives one.
@@ -347,8 +388,7 @@ fn old_cell<'a>(column: &ShapeColumn, at: usize, old: Option<&'a OldTuple>) -> O
 /// Whether an UPDATE gave the row another key. An old value that the server does not send did not
 /// change.
 pub(crate) fn changes_key(shape: &Shape, old: &OldTuple, new: &Tuple) -> bool {
-    let mut keys = shape.columns.iter().enumerate().filter(|(_, column)| column.key);
-    keys.any(|(at, column)| match (old_cell(column, at, Some(old)), new.0.get(at)) {
+    key_columns(shape).any(|(at, column)| match (old_cell(column, at, Some(old)), new.0.get(at)) {
         (_, Some(Cell::Unchanged)) | (None, _) => false,
         (old, new) => old != new,
     })

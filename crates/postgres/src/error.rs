@@ -100,6 +100,10 @@ pub mod code {
     pub const VALUE: &str = "PG_VALUE_UNREADABLE";
     /// A row is above the record limit.
     pub const TOO_LARGE: &str = "PG_RECORD_TOO_LARGE";
+    /// Debezium's offset, and a configuration that does not state its forms.
+    pub const FORMS: &str = "PG_FORMS_UNSTATED";
+    /// A key column whose form in Debezium is not known.
+    pub const KEY_FORM: &str = "PG_KEY_FORM";
     /// A table has no topic of its own.
     pub const TOPIC_NAME: &str = "PG_TOPIC_NAME";
     /// A table was rewritten while it was to be read.

@@ -15,9 +15,16 @@ pub(crate) struct NotUtf8;
 #[derive(Debug, Default)]
 pub(crate) struct Json {
     out: BytesMut,
+    /// Whether strings are escaped as Jackson does.
+    java: bool,
 }
 
 impl Json {
+    /// A writer whose strings are, byte for byte, those of Kafka Connect's converter.
+    pub(crate) fn java() -> Self {
+        Self { java: true, ..Self::default() }
+    }
+
     /// Text that already is JSON.
     pub(crate) fn raw(&mut self, json: &str) {
         self.out.extend_from_slice(json.as_bytes());
@@ -32,7 +39,11 @@ impl Json {
     /// A string.
     pub(crate) fn string(&mut self, text: &str) {
         self.out.put_u8(b'"');
-        self.escaped(text.as_bytes());
+        if self.java {
+            self.escaped_as_jackson(text);
+        } else {
+            self.escaped(text.as_bytes());
+        }
         self.out.put_u8(b'"');
     }
 
@@ -97,6 +108,29 @@ impl Json {
         self.out.extend_from_slice(text.get(start..).unwrap_or_default());
     }
 
+    /// Short forms, upper-case digits, and surrogates for what 16 bits do not hold
+    /// (`UTF8JsonGenerator`).
+    fn escaped_as_jackson(&mut self, text: &str) {
+        let plain = |c: char| c >= ' ' && c != '"' && c != '\\' && c.len_utf16() == 1;
+        if text.chars().all(plain) {
+            return self.raw(text);
+        }
+        let mut buffer = [0; 4];
+        for c in text.chars() {
+            match c {
+                '\u{8}' => self.raw("\\b"),
+                '\u{c}' => self.raw("\\f"),
+                '"' | '\\' | '\n' | '\r' | '\t' => self.escape(c as u8),
+                c if plain(c) => self.raw(c.encode_utf8(&mut buffer)),
+                c => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        let _ = write!(self.out, "\\u{unit:04X}");
+                    }
+                }
+            }
+        }
+    }
+
     fn escape(&mut self, byte: u8) {
         match byte {
             b'"' => self.raw("\\\""),
@@ -151,6 +185,10 @@ mod tests {
             let mut json = Json::default();
             json.string(&text);
             let back: String = serde_json::from_slice(&json.finish()).unwrap();
+            prop_assert_eq!(&back, &text);
+            let mut java = Json::java();
+            java.string(&text);
+            let back: String = serde_json::from_slice(&java.finish()).unwrap();
             prop_assert_eq!(back, text);
         }
 

@@ -14,6 +14,8 @@
 //! - `session`, `frame`, `reader`: the replication connection.
 //! - [`pgoutput`]: the decoder of the stream.
 //! - `engine`, `tables`, `envelope`, `topic_names`: from messages to records, without I/O.
+//! - `forms`, `table_form`, `column_form`: keys and values as Debezium writes them, where a pipeline
+//!   was taken over from it.
 //! - `snapshot`, `copy_text`: the tables as they were at a point.
 //! - [`PostgresConnector`]: what the worker sees of all this.
 //!
@@ -41,15 +43,23 @@ mod auth;
 mod catalog;
 mod channel_binding;
 mod checkup;
+mod column_default;
+mod column_form;
 mod connector;
 mod copy_text;
 mod cursor;
 mod ddl;
+mod debezium_offset;
+mod decimal;
 mod engine;
 mod envelope;
 mod error;
 mod filter;
+mod forms;
 mod frame;
+mod instant;
+mod interval;
+mod java_number;
 mod json;
 mod lsn;
 mod name;
@@ -66,6 +76,7 @@ mod shape;
 mod snapshot;
 mod start_decision;
 mod stream;
+mod table_form;
 mod tables;
 mod task;
 mod timeline;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use highwater_connector::{Position, SourceOffset};
 use serde_json::{Map, Value};
 
+use crate::debezium_offset;
 use crate::lsn::Lsn;
 use crate::name::TableName;
 
@@ -123,6 +124,9 @@ impl StoredOffset {
     /// # Errors
     /// When a field cannot be read.
     pub(crate) fn read(offset: &SourceOffset) -> Result<Self, OffsetError> {
+        if debezium_offset::is_debeziums(offset) {
+            return Self::taken_over(offset);
+        }
         match offset.number("v") {
             None | Some(1) => {}
             Some(other) => return Err(OffsetError::Version(other)),
@@ -145,6 +149,22 @@ impl StoredOffset {
             partial: partial(offset)?,
             snapshot: snapshot(offset)?,
             rest: rest(offset),
+        })
+    }
+
+    /// What one of Debezium's says; it names no server.
+    fn taken_over(offset: &SourceOffset) -> Result<Self, OffsetError> {
+        let lsn = debezium_offset::position(offset).map_err(|why| wrong(offset, "lsn", why))?;
+        Ok(Self {
+            state: State::Streaming,
+            slot: None,
+            system_id: None,
+            timeline: None,
+            database: None,
+            lsn,
+            partial: None,
+            snapshot: Vec::new(),
+            rest: Map::new(),
         })
     }
 
@@ -380,7 +400,7 @@ mod tests {
     fn wrong_fields_are_named() {
         for (json, field) in [
             (r#"{"state":"streaming"}"#, "lsn"),
-            (r#"{"lsn":17}"#, "lsn"),
+            (r#"{"lsn":true}"#, "lsn"),
             (r#"{"lsn":"0/1","state":"x"}"#, "state"),
             (r#"{"lsn":"0/1","commit_lsn":"0/1"}"#, "event_index"),
             (r#"{"lsn":"0/1","snapshot":"[]"}"#, "snapshot"),

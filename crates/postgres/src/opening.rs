@@ -11,6 +11,7 @@ use highwater_connector::{ConnectorError, ErrorKind, OffsetStore, SourceOffset, 
 use tokio::time::timeout;
 
 use crate::catalog::Catalog;
+use crate::debezium_offset::is_debeziums;
 use crate::engine::Output;
 use crate::envelope::Envelope;
 use crate::error::{begin_again, code, sqlstate, unreadable};
@@ -70,7 +71,7 @@ pub(crate) async fn open(
     start: Start,
     store: &dyn OffsetStore,
 ) -> Result<Opened, ConnectorError> {
-    let stored = start.offset.as_ref().map(read).transpose()?;
+    let stored = start.offset.as_ref().map(|offset| read(offset, settings)).transpose()?;
     let Connections { session, catalog, server } = Connections::open(settings).await?;
     let slot = released(&catalog, &settings.slot).await?;
     let mut action = decide(&Situation {
@@ -221,7 +222,10 @@ impl Opening<'_> {
     }
 }
 
-fn read(offset: &SourceOffset) -> Result<StoredOffset, ConnectorError> {
+fn read(offset: &SourceOffset, settings: &Settings) -> Result<StoredOffset, ConnectorError> {
+    if is_debeziums(offset) && settings.forms.is_none() {
+        return Err(forms_unstated(offset));
+    }
     StoredOffset::read(offset).map_err(|error| {
         ConnectorError::stop(
             code::OFFSET,
@@ -232,16 +236,40 @@ fn read(offset: &SourceOffset) -> Result<StoredOffset, ConnectorError> {
     })
 }
 
+/// Other keys than Debezium's would go to other partitions, past what compaction has to join.
+pub(crate) fn forms_unstated(offset: &SourceOffset) -> ConnectorError {
+    ConnectorError::stop(
+        code::FORMS,
+        ErrorKind::Configuration,
+        format!(
+            "the offset {offset} is Debezium's, and the configuration does not state the \
+             forms of the keys and values that Debezium wrote"
+        ),
+        "set topic.routing=table, key.converter, value.converter, decimal.handling.mode, \
+         time.precision.mode and binary.handling.mode to what the Debezium connector had; to begin \
+         with other forms instead, delete the offset",
+    )
+    .keeping(
+        "the stored offset and everything already in the log; nothing was read from the source",
+    )
+}
+
 fn maker(settings: &Settings, start: Start, server: &Server) -> Maker {
     Maker {
         output: Output {
             names: TopicNames::new(&settings.routing),
             tombstones: settings.tombstones,
+            forms: settings.forms,
             schema: Arc::from(highwater_connector::schema_topic(&settings.prefix)),
             generation: start.generation,
             record_limit: settings.record_limit,
         },
-        envelope: Envelope::new(&settings.prefix, &server.database, &settings.placeholder),
+        envelope: Envelope::new(
+            &settings.prefix,
+            &server.database,
+            &settings.placeholder,
+            settings.forms.is_some(),
+        ),
         tables: Tables::new(start.tables),
     }
 }

@@ -10,6 +10,7 @@ use crate::lsn::Lsn;
 use crate::name::TableName;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::shape::{JsonKind, Shape, flags_are_key, type_id};
+use crate::table_form::TableFacts;
 use crate::tables::Seen;
 
 /// What the catalog says of a table, beside what the stream says.
@@ -21,6 +22,8 @@ pub(crate) struct RelationFacts {
     pub(crate) ancestors: Vec<TableName>,
     /// Columns of its primary key.
     pub(crate) primary_key: Vec<String>,
+    /// What Debezium's forms need; empty where they are not stated.
+    pub(crate) table: TableFacts,
     /// Names of its columns' types, by OID and modifier.
     pub(crate) type_names: HashMap<(u32, i32), String>,
 }

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::code;
 use crate::filter::Filter;
+use crate::forms::{Forms, JSON_CONVERTER};
 use crate::tls::{SslMode, Tls};
 
 /// How the publication comes about.
@@ -79,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) routing: Routing,
     /// Whether a tombstone follows a DELETE.
     pub(crate) tombstones: bool,
+    /// Debezium's forms, where the configuration states them (rule R6).
+    pub(crate) forms: Option<Forms>,
     /// Name of the slot.
     pub(crate) slot: String,
     /// Name of the publication.
@@ -116,6 +119,7 @@ pub(crate) fn definition() -> ConfigDef {
     keys.extend(capture_keys());
     keys.extend(running_keys());
     keys.extend(fixed_keys());
+    keys.extend(form_keys());
     ConfigDef::new(keys)
 }
 
@@ -355,32 +359,65 @@ fn fixed_keys() -> Vec<ConfigKey> {
             "A slot is never dropped by a stop: what is committed before the next start would be lost.",
         ),
         ConfigKey::new(
-            "decimal.handling.mode",
-            Choice(&["string"]),
-            Some("string"),
-            Low,
-            "Decimals are the server's own digits as text.",
-        ),
-        ConfigKey::new(
-            "time.precision.mode",
-            Choice(&["isostring"]),
-            Some("isostring"),
-            Low,
-            "Dates and times are the server's own text in DateStyle ISO, UTC for those with a time zone; infinity and BC stay as they are.",
-        ),
-        ConfigKey::new(
-            "binary.handling.mode",
-            Choice(&["hex"]),
-            Some("hex"),
-            Low,
-            "bytea is the server's own text: \\x and hex digits.",
-        ),
-        ConfigKey::new(
             "tombstones.on.delete",
             Choice(&["", "true", "false"]),
             Some(""),
             Low,
             "Whether a DELETE on the topic of a table is followed by a record of the same key without value, which lets compaction forget the row. Empty: yes. A trail is never compacted and has none.",
+        ),
+    ]
+}
+
+fn form_keys() -> Vec<ConfigKey> {
+    use Importance::Low;
+    use KeyType::{Boolean, Choice};
+    let key = |name, choices, documentation| {
+        ConfigKey::new(name, Choice(choices), Some(""), Low, documentation)
+    };
+    let schemas =
+        |name, documentation| ConfigKey::new(name, Boolean, Some("true"), Low, documentation);
+    vec![
+        key(
+            "key.converter",
+            &["", JSON_CONVERTER],
+            "For a pipeline taken over from Debezium: the converter that it had. Keys and values are then what Debezium's are under the modes below, all of which must be stated; needs topic.routing=table. Empty: keys and values are the source's own text.",
+        ),
+        schemas(
+            "key.converter.schemas.enable",
+            "Whether keys bear their schema; used with key.converter.",
+        ),
+        key("value.converter", &["", JSON_CONVERTER], "As key.converter, for values."),
+        schemas(
+            "value.converter.schemas.enable",
+            "Whether values bear their schema; used with value.converter.",
+        ),
+        key(
+            "decimal.handling.mode",
+            &["", "precise", "string", "double"],
+            "With converters, Debezium's modes. Without, string or empty: decimals are the server's own digits as text.",
+        ),
+        key(
+            "time.precision.mode",
+            &[
+                "",
+                "adaptive",
+                "adaptive_time_microseconds",
+                "connect",
+                "isostring",
+                "microseconds",
+                "nanoseconds",
+            ],
+            "With converters, Debezium's modes. Without, isostring or empty: dates and times are the server's own text in DateStyle ISO, UTC for those with a time zone; infinity and BC stay as they are.",
+        ),
+        key(
+            "binary.handling.mode",
+            &["", "bytes", "base64", "base64-url-safe", "hex"],
+            "With converters, Debezium's modes. Without, hex or empty: bytea is the server's own text, \\x and hex digits.",
+        ),
+        key(
+            "interval.handling.mode",
+            &["", "numeric", "string"],
+            "With converters, Debezium's modes; empty: numeric. Without, empty alone: the server's own text.",
         ),
     ]
 }
@@ -398,6 +435,7 @@ impl Settings {
             login: login(config),
             prefix: text("topic.prefix"),
             routing: routing(config),
+            forms: Forms::read(config).map_err(wrong)?,
             tombstones: config.text("tombstones.on.delete") != "false",
             slot: text("slot.name"),
             publication: text("publication.name"),
@@ -576,9 +614,36 @@ mod tests {
             [("database.sslmode", "verify-ca"), ("snapshot.mode", "never")],
             [("database.sslcert", "/c.pem"), ("snapshot.mode", "never")],
             [("tombstones.on.delete", "true"), ("topic.routing", "trail")],
+            [("decimal.handling.mode", "precise"), ("topic.routing", "table")],
+            [("key.converter", JSON_CONVERTER), ("topic.routing", "table")],
         ] {
             assert_eq!(Settings::new(&config(&pairs)).unwrap_err().code, code::CONFIG, "{pairs:?}");
         }
+    }
+
+    const FORMS: [(&str, &str); 5] = [
+        ("key.converter", JSON_CONVERTER),
+        ("value.converter", JSON_CONVERTER),
+        ("decimal.handling.mode", "precise"),
+        ("time.precision.mode", "connect"),
+        ("binary.handling.mode", "bytes"),
+    ];
+
+    #[test]
+    fn debeziums_forms_are_stated_whole_or_not_at_all() {
+        let table = [("topic.routing", "table")];
+        let stated: Vec<_> = FORMS.into_iter().chain(table).collect();
+        let forms = Settings::new(&config(&stated)).unwrap().forms.unwrap();
+        assert!(forms.key_schema && forms.value_schema);
+        assert_eq!(Settings::new(&config(&table)).unwrap().forms, None);
+        for missing in 0..FORMS.len() {
+            let mut pairs = stated.clone();
+            let (key, _) = pairs.remove(missing);
+            let error = Settings::new(&config(&pairs)).unwrap_err();
+            assert!(error.what.contains(key), "{error}");
+        }
+        let on_a_trail = Settings::new(&config(&FORMS)).unwrap_err();
+        assert!(on_a_trail.what.contains("topic.routing=table"), "{on_a_trail}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use highwater_connector::{Column, TableDescription};
 
+use crate::column_form::Form;
 use crate::json::Json;
 use crate::name::TableName;
 use crate::pgoutput::{Relation, ReplicaIdentity};
@@ -67,7 +68,11 @@ pub(crate) struct ShapeColumn {
     /// Its name as a JSON member: `"id":`.
     pub(crate) member: String,
     /// What its values become.
-    pub(crate) kind: JsonKind,
+    pub(crate) form: Form,
+    /// Whether NULL may occur.
+    pub(crate) optional: bool,
+    /// JSON of what stands for a value that the server did not send, where a schema demands one.
+    pub(crate) fallback: Option<String>,
     /// Whether it is part of the record key.
     pub(crate) key: bool,
     /// Whether it is part of the replica identity, and so has a value in a key tuple.
@@ -85,8 +90,25 @@ pub(crate) struct Shape {
     pub(crate) version: u32,
     /// Columns in the table's order.
     pub(crate) columns: Vec<ShapeColumn>,
-    /// Whether any column is part of the record key.
-    pub(crate) keyed: bool,
+    /// Places of the columns that the record key is made of, in its order.
+    pub(crate) key: Vec<usize>,
+    /// What stands around keys and values.
+    pub(crate) frame: Frame,
+}
+
+/// What stands before the payload of keys and values that bear their schema, up to it; empty where
+/// they bear none.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Frame {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+impl Frame {
+    /// What closes one of the two.
+    pub(crate) const fn end(opened: &str) -> &'static str {
+        if opened.is_empty() { "" } else { "}" }
+    }
 }
 
 impl Shape {
@@ -107,8 +129,15 @@ impl Shape {
             .enumerate()
             .map(|(at, column)| ShapeColumn::new(column, identity(at)))
             .collect();
-        let keyed = columns.iter().any(|column| column.key);
-        Self { name, topic, version: description.version, columns, keyed }
+        let keys = columns.iter().enumerate().filter(|(_, column)| column.key);
+        let key = keys.map(|(at, _)| at).collect();
+        Self { name, topic, version: description.version, columns, key, frame: Frame::default() }
+    }
+
+    /// A column of the key whose old value the server does not send.
+    pub(crate) fn key_outside_identity(&self) -> Option<&ShapeColumn> {
+        let mut keys = self.key.iter().filter_map(|at| self.columns.get(*at));
+        keys.find(|column| !column.identity)
     }
 }
 
@@ -120,7 +149,9 @@ impl ShapeColumn {
         Self {
             name: column.name.clone(),
             member: String::from_utf8_lossy(&member.finish()).into_owned(),
-            kind: JsonKind::from_name(&column.json_type),
+            form: Form::Plain(JsonKind::from_name(&column.json_type)),
+            optional: column.nullable,
+            fallback: None,
             key: column.key,
             identity,
         }

@@ -26,6 +26,7 @@ use crate::pgoutput::Tuple;
 use crate::preflight::Published;
 use crate::session::Session;
 use crate::shape::Shape;
+use crate::table_form::TableFacts;
 use crate::tables::{Seen, Tables};
 
 /// What records are made with; goes on to the stream.
@@ -192,7 +193,12 @@ impl Snapshot {
         let estimate = self.lock(&table).await?;
         let columns = self.catalog.columns(&table).await?;
         let sql = copy_statement(&table, columns.iter().map(|column| column.name.as_str()));
-        let seen = Seen { columns, keys_certain: true, nulls_certain: true };
+        let facts = match self.maker.output.forms {
+            Some(_) => self.catalog.table_facts(table.oid).await?,
+            None => TableFacts::default(),
+        };
+        let mut seen = Seen { columns, keys_certain: true, nulls_certain: true };
+        self.maker.output.retype(&mut seen, &facts);
         let name = table.name.to_string();
         let resolved = self.maker.tables.resolve(&name, seen, (&self.position_text, 0));
         if resolved.fresh {
@@ -200,8 +206,8 @@ impl Snapshot {
             let record = self.maker.output.description(&resolved.description, position);
             items.push(SourceItem::Record(record));
         }
-        let topic = self.maker.output.names.topic(&table.name)?;
-        let shape = Shape::new(table.name.clone(), topic, &resolved.description, None);
+        let name = table.name.clone();
+        let shape = self.maker.output.shape(name, &resolved.description, None, &facts)?;
         self.mark(&shape, Change::SnapshotBegin(self.point), items)?;
         let rows = self.catalog.client().copy_out(sql.as_str()).await;
         let rows = rows.map_err(|error| from_query(&sql, &error))?;
@@ -318,7 +324,7 @@ impl Snapshot {
             return Ok(());
         }
         let origin = self.origin();
-        let value = self.maker.envelope.mark(&shape.name, change, &origin);
+        let value = self.maker.envelope.mark(shape, change, &origin);
         self.push(shape, Encoded::bare(value), items)
     }
 

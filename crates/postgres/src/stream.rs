@@ -189,7 +189,7 @@ impl Stream {
                 Some(catalog) => catalog,
                 None => Catalog::connect(&self.settings.login).await?,
             };
-            let facts = catalog.facts(relation).await;
+            let facts = catalog.facts(relation, self.settings.forms.is_some()).await;
             self.catalog = Some(catalog);
             facts
         };

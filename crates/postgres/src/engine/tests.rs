@@ -42,13 +42,14 @@ fn engine_of(
     let output = Output {
         names: TopicNames::new(routing),
         tombstones: true,
+        forms: None,
         schema: Arc::from("shop.schema"),
         generation: Generation::from_bits(1),
         record_limit: 10_000,
     };
     let filter = Filter::new("", "", "", r"public\.t0").unwrap();
     let tables = Tables::new(descriptions);
-    Engine::new(output, Envelope::new("shop", "d", "?"), filter, tables, offset)
+    Engine::new(output, Envelope::new("shop", "d", "?", false), filter, tables, offset)
 }
 
 fn engine(offset: &StoredOffset) -> Engine {

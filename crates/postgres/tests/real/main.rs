@@ -7,6 +7,7 @@
 
 mod changes;
 mod crashes;
+mod debezium;
 mod names;
 mod offsets;
 mod preflight;

@@ -37,13 +37,18 @@ pub(crate) struct Event {
 }
 
 impl Event {
+    /// The envelope, without the schema that may stand around it.
+    pub(crate) fn payload(&self) -> &Value {
+        self.value.get("payload").unwrap_or(&self.value)
+    }
+
     pub(crate) fn op(&self) -> &str {
-        self.value["op"].as_str().unwrap_or("tombstone")
+        self.payload()["op"].as_str().unwrap_or("tombstone")
     }
 
     /// The table, by the record or, in a tombstone, by the topic.
     pub(crate) fn table(&self) -> &str {
-        let named = self.value["source"]["table"].as_str();
+        let named = self.payload()["source"]["table"].as_str();
         named.unwrap_or_else(|| self.topic.rsplit('.').next().unwrap_or_default())
     }
 
@@ -278,7 +283,7 @@ impl Rig {
             rig.trail
                 .iter()
                 .rev()
-                .any(|event| event.table() == "hw_mark" && event.value["after"]["n"] == mark)
+                .any(|event| event.table() == "hw_mark" && event.payload()["after"]["n"] == mark)
         })
         .await;
     }

@@ -12,4 +12,5 @@ mod lost_log;
 mod rest;
 mod rest_offsets;
 mod source;
+mod table_topics;
 mod trail;

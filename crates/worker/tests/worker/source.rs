@@ -171,6 +171,7 @@ impl Fake {
         let def = ConfigDef::new(vec![
             key("topic.prefix", KeyType::String, None),
             key("tables", KeyType::List, Some("t")),
+            key("topic.routing", KeyType::Choice(&["trail", "table"]), Some("trail")),
             key("database.password", KeyType::Password, Some("")),
         ]);
         Self { server, def }
@@ -198,7 +199,12 @@ impl SourceConnector for Fake {
 
     fn topics(&self, config: &Config) -> Topics {
         let trail = config.text("topic.prefix").to_owned();
-        Topics { schema: schema_topic(&trail), routing: Routing::Trail(trail) }
+        let schema = schema_topic(&trail);
+        let routing = match config.text("topic.routing") {
+            "table" => Routing::Tables(trail),
+            _ => Routing::Trail(trail),
+        };
+        Topics { schema, routing }
     }
 
     fn fingerprint(&self, config: &Config) -> String {
@@ -242,9 +248,11 @@ struct FakeTask {
 }
 
 impl FakeTask {
-    fn trail(&self) -> &str {
+    /// Topic and partition of a record.
+    fn place(&self) -> (Arc<str>, Option<i32>) {
         match &self.topics.routing {
-            Routing::Trail(trail) | Routing::Tables(trail) => trail,
+            Routing::Trail(trail) => (trail.as_str().into(), Some(0)),
+            Routing::Tables(prefix) => (format!("{prefix}.public.t").into(), None),
         }
     }
 
@@ -267,10 +275,11 @@ impl FakeTask {
             "tx": at.tx, "event": at.event, "run": self.run,
             "padding": "x".repeat(self.server.state().padding),
         });
+        let (topic, partition) = self.place();
         SourceRecord {
             kind: RecordKind::Event,
-            topic: self.trail().into(),
-            partition: Some(0),
+            topic,
+            partition,
             key: Some(json!({ "id": at.tx }).to_string().into()),
             value: Some(value.to_string().into()),
             other_key: None,
