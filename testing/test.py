@@ -18,6 +18,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEMO = os.path.join(REPOSITORY, "testing", "demo")
 DOCS = os.path.join(REPOSITORY, "testing", "docs")
 HOUSE = os.path.join(REPOSITORY, "testing", "house")
+MUTANTS_LOG = os.path.join(REPOSITORY, "testing", "mutants_log.py")
 RUNNING = re.compile(r"^\s+(?:Running (?:unittests )?(\S+) \(\S*/([^/]+)-[0-9a-f]+\)|Doc-tests (\S+))")
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;.* finished in ([0-9.]+)s")
 
@@ -195,6 +196,7 @@ PARTS = {
     "docs": documentation,
     "docs-twins": python_tests("docs", DOCS),
     "cargo": cargo_tests,
+    "mutants-log": command_part("mutants of the log", [sys.executable, MUTANTS_LOG]),
     "tutorial": command_part("tutorial", [sys.executable, os.path.join(DOCS, "tutorial.py")]),
     "demo": demo_whole,
     "nosuppress": demo_nosuppress,

@@ -113,7 +113,7 @@ impl Default for Limits {
             produce_bytes: 100 << 20,
             fetch_bytes: 55 << 20,
             memory_bytes: 512 << 20,
-            partitions_per_topic: 10_000,
+            partitions_per_topic: highwater_log::MAX_PARTITIONS,
             idle: Duration::from_secs(600),
             stall: Duration::from_secs(30),
             fetch_wait: Duration::from_secs(300),

@@ -1,6 +1,6 @@
 //! Making topics: what the broker adds to what was asked, and what it refuses.
 
-use highwater_log::{LogError, Overrides, TopicConfig, TopicInfo};
+use highwater_log::{LogError, Overrides, TopicConfig, TopicInfo, check_name};
 use highwater_protocol::{CreatableTopic, ErrorCode};
 
 use crate::fault::Fault;
@@ -40,16 +40,6 @@ pub(crate) fn plan(node: &Node, asked: &CreatableTopic) -> Result<Plan, Fault> {
     let partitions = partitions(node, asked)?;
     let config = config(node, asked)?;
     Ok(Plan { name: asked.name.clone(), partitions, config })
-}
-
-/// Kafka's rule for names; the log has it too, but answers only when it makes the topic.
-fn check_name(name: &str) -> Result<(), Fault> {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let fits = (1..=249).contains(&name.len()) && name.bytes().all(legal);
-    if fits && name != "." && name != ".." {
-        return Ok(());
-    }
-    Err(LogError::InvalidTopic { name: name.to_owned() }.into())
 }
 
 fn partitions(node: &Node, asked: &CreatableTopic) -> Result<i32, Fault> {

@@ -90,5 +90,7 @@ pub use log::{Log, LogConfig};
 pub use offset_spec::{FoundOffset, Isolation, OffsetSpec};
 pub use opening::Opening;
 pub use partition::Partition;
-pub use topic::{Cleanup, ConfigEntry, Flush, MAX_PARTITIONS, Overrides, TopicConfig, TopicInfo};
+pub use topic::{
+    Cleanup, ConfigEntry, Flush, MAX_PARTITIONS, Overrides, TopicConfig, TopicInfo, check_name,
+};
 pub use watermarks::{PartitionState, Visible, Watermarks};

@@ -243,8 +243,11 @@ fn parse_flush(text: &str) -> Option<Flush> {
     }
 }
 
-/// Kafka's rule for names.
-pub(crate) fn check_name(name: &str) -> Result<(), LogError> {
+/// Kafka's rule for names of topics.
+///
+/// # Errors
+/// [`LogError::InvalidTopic`].
+pub fn check_name(name: &str) -> Result<(), LogError> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let fits = (1..=249).contains(&name.len()) && name.chars().all(legal);
     if fits && name != "." && name != ".." {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use highwater_broker::{Broker, BrokerConfig};
 use highwater_kafka::{Admin, Reader};
-use highwater_log::{Log, LogConfig, RealFileSystem};
+use highwater_log::{FileSystem, Log, LogConfig, RealFileSystem};
 use highwater_worker::{Worker, WorkerConfig};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -30,8 +30,12 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn start(server: Server) -> Self {
+        Self::start_on(Arc::new(RealFileSystem), server).await
+    }
+
+    pub(crate) async fn start_on(fs: Arc<dyn FileSystem>, server: Server) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let log = Log::open(Arc::new(RealFileSystem), dir.path(), LogConfig::default()).unwrap();
+        let log = Log::open(fs, dir.path(), LogConfig::default()).unwrap();
         let broker = Broker::start(BrokerConfig::local(), log.clone()).await.unwrap();
         let bootstrap = broker.local_addr().to_string();
         let reader = Reader::new(&bootstrap);

@@ -18,7 +18,7 @@ fn lives() -> u64 {
 }
 
 /// What must hold of a trail, whatever happened on the way.
-fn check(rows: &[Row], server: &Server) {
+pub(crate) fn check(rows: &[Row], server: &Server) {
     let mut seen = HashSet::new();
     let first: Vec<_> =
         rows.iter().map(|row| row.place).filter(|place| seen.insert(*place)).collect();

@@ -5,6 +5,7 @@
 
 mod bench;
 mod crashes;
+mod full_disk;
 mod gate;
 mod generations;
 mod lives;
