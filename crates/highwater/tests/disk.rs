@@ -206,7 +206,7 @@ async fn lost(disk: &Disk, known: &Records, ignored: &str) -> Vec<String> {
 
 fn power_losses() -> u64 {
     let cases = std::env::var("HW_CASES").ok().and_then(|cases| cases.parse().ok());
-    cases.unwrap_or(20).min(500)
+    cases.unwrap_or(12).min(500)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
