@@ -1,4 +1,4 @@
-.PHONY: help demo test mutants-log docs dist
+.PHONY: help demo test mutants-log fuzz docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,6 +11,7 @@ help:
 	@echo "ONCE=1 make demo   the same, ending after the comparison"
 	@echo "make test          everything that is checked: format, lints, tests, the demo and its four breaks"
 	@echo "make mutants-log   leaves out each sync and each cut of the log: a test must notice every one"
+	@echo "make fuzz          every parser under cargo-fuzz, MINUTES=10 in all; needs a nightly toolchain"
 	@echo "make docs          the documentation as a book, in target/book"
 	@echo "make dist          the release as an archive, in target/dist, unpacked and tried"
 	@echo
@@ -37,3 +38,6 @@ dist:
 mutants-log:
 	@testing/install/install.sh test
 	@python3 testing/mutants_log.py
+
+fuzz:
+	@testing/fuzz/fuzz.sh $(or $(MINUTES),10) $(ENTRIES)

@@ -126,9 +126,15 @@ impl ConfigDef {
 
 /// How alike two names must be, from 0 to 1, for one to be offered in place of the other.
 const ALIKE: f64 = 0.6;
+/// No longer name is like any key.
+const LONGEST: usize = 128;
 
 /// The name among `known` that somebody who wrote `name` most likely meant.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // The comparison takes time and memory by the product of both lengths.
+    if name.len() > LONGEST {
+        return None;
+    }
     let name = plain(name);
     let likeness = |known: &'a str| {
         let other = plain(known);

@@ -29,6 +29,8 @@
 mod config;
 mod error;
 mod finding;
+#[doc(hidden)]
+pub mod fuzz;
 mod generation;
 mod hw;
 mod offset;

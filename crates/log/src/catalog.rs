@@ -130,7 +130,7 @@ fn is_partition(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Stored>, LogError> {
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Stored>, LogError> {
     let content: Content =
         serde_json::from_slice(bytes).map_err(|error| damaged(path, &error.to_string()))?;
     if content.format != FORMAT {

@@ -54,6 +54,8 @@ mod error;
 mod file_name;
 mod flush;
 mod fs;
+#[doc(hidden)]
+pub mod fuzz;
 mod housekeeper;
 mod log;
 mod lookup;

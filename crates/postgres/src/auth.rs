@@ -12,6 +12,10 @@ use crate::cursor::Cursor;
 use crate::error::{LOGIN_REMEDY, code, unreadable};
 use crate::settings::Login;
 
+/// Hashing is our work, and its amount the server's choice: `scram_iterations` is 4,096 unless
+/// somebody raises it, and could be two billion, which takes an hour.
+const MOST_ITERATIONS: u64 = 1_000_000;
+
 /// The dialogue so far.
 pub(crate) struct Authentication<'a> {
     login: &'a Login,
@@ -101,6 +105,10 @@ impl<'a> Authentication<'a> {
 
     fn continue_scram(&mut self, message: &[u8]) -> Result<Step, ConnectorError> {
         let scram = self.scram.as_mut().ok_or_else(|| unreadable("SASL goes on unbegun"))?;
+        if iterations(message).is_some_and(|asked| asked > MOST_ITERATIONS) {
+            let most = MOST_ITERATIONS;
+            return Err(refused(&format!("the server asks for more than {most} SCRAM iterations")));
+        }
         scram
             .update(message)
             .map_err(|error| refused(&format!("SCRAM-SHA-256 failed: {error}")))?;
@@ -115,6 +123,12 @@ impl<'a> Authentication<'a> {
         self.server_proved = true;
         Ok(Step::Wait)
     }
+}
+
+/// How often the server wants the password hashed: the part `i=` of its first message (RFC 5802).
+fn iterations(message: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(message).ok()?;
+    text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
 }
 
 fn answer(

@@ -60,6 +60,8 @@ mod frame;
 mod instant;
 mod interval;
 mod java_number;
+#[doc(hidden)]
+pub mod fuzz;
 mod json;
 mod lsn;
 mod name;

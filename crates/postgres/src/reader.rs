@@ -202,7 +202,7 @@ impl Pump {
 
 /// "XLogData (B)" and "Primary keepalive message (B)" of the manual's replication protocol, and
 /// whether an answer is asked for.
-fn copy_data(body: Bytes) -> Result<(Wal, bool), ConnectorError> {
+pub(crate) fn copy_data(body: Bytes) -> Result<(Wal, bool), ConnectorError> {
     let mut cursor = Cursor::new(body);
     match cursor.u8("message kind")? {
         b'w' => {
@@ -222,7 +222,7 @@ fn copy_data(body: Bytes) -> Result<(Wal, bool), ConnectorError> {
     }
 }
 
-fn cut(size: usize, prefix: Bytes) -> Result<Wal, ConnectorError> {
+pub(crate) fn cut(size: usize, prefix: Bytes) -> Result<Wal, ConnectorError> {
     let mut cursor = Cursor::new(prefix);
     cursor.take(25, "XLogData header")?;
     Ok(Wal::Cut { size: size.saturating_sub(25), prefix: cursor.rest() })

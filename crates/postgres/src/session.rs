@@ -241,7 +241,7 @@ pub(crate) fn silent(login: &Login) -> ConnectorError {
     connection(format!("{login:?} did not answer within {within} ms"))
 }
 
-fn text_row(body: Bytes) -> Result<TextRow, ConnectorError> {
+pub(crate) fn text_row(body: Bytes) -> Result<TextRow, ConnectorError> {
     let mut cursor = Cursor::new(body);
     let mut row = Vec::new();
     for _ in 0..cursor.u16("column count")? {

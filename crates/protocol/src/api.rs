@@ -11,6 +11,9 @@ use crate::reader::Reader;
 use crate::wire::Wire;
 use crate::writer::Writer;
 
+/// Decodes a body at a version, and encodes it again.
+type RoundTrip = fn(bytes::Bytes, i16);
+
 macro_rules! apis {
     ($( $name:ident = $key:literal, $versions:expr, flexible $flexible:literal, $request:ident => $response:ident; )*) => {
         /// An API that we speak, by its key in the protocol.
@@ -57,6 +60,14 @@ macro_rules! apis {
                 type Response = $response;
             }
         )*
+
+        /// For the fuzz entries: the round trips of an API's request and response.
+        pub(crate) fn round_trips(api: ApiKey) -> (RoundTrip, RoundTrip) {
+            use crate::fuzz::round_trip;
+            match api {
+                $( ApiKey::$name => (round_trip::<$request>, round_trip::<$response>), )*
+            }
+        }
 
         /// Shows the visitor every message.
         #[cfg(test)]

@@ -36,6 +36,8 @@ mod api;
 mod error;
 mod error_code;
 pub mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 mod header;
 mod message;
 #[macro_use]

@@ -1,5 +1,6 @@
 //! Every message at every version: there and back, against another codec, and under attack.
 
+mod corpus;
 mod hostile;
 mod known;
 mod oracle;

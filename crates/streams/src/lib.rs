@@ -40,6 +40,8 @@ mod feed;
 mod fields;
 mod fingerprint;
 mod format;
+#[doc(hidden)]
+pub mod fuzz;
 mod gap;
 mod image;
 mod kafka_log;

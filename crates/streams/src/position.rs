@@ -131,7 +131,7 @@ fn checksum(head: &[u8; HEAD]) -> [u8; 3] {
 }
 
 /// The body: varints, fixed bytes and texts behind their length, in this order.
-fn encode(place: &Place, marks: &Marks) -> Vec<u8> {
+pub(crate) fn encode(place: &Place, marks: &Marks) -> Vec<u8> {
     let mut out = Vec::with_capacity(96);
     varint(&mut out, place.offset as u64);
     varint(&mut out, u64::from(place.leader_epoch as u32));
@@ -149,7 +149,7 @@ fn encode(place: &Place, marks: &Marks) -> Vec<u8> {
     out
 }
 
-fn decode(body: &[u8]) -> Option<(Place, Marks)> {
+pub(crate) fn decode(body: &[u8]) -> Option<(Place, Marks)> {
     let mut body = Body(body);
     let place = Place {
         offset: i64::try_from(body.varint()?).ok()?,

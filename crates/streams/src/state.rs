@@ -76,7 +76,7 @@ fn stream(topic: &str, name: &str, record: &ReadRecord) -> Result<Arc<Stream>, S
     })
 }
 
-fn parse(record: &ReadRecord) -> Result<Resource, String> {
+pub(crate) fn parse(record: &ReadRecord) -> Result<Resource, String> {
     let value = record.value.as_deref().unwrap_or_default();
     let stored: Stored = serde_json::from_slice(value).map_err(|error| error.to_string())?;
     if stored.v > VERSION {

@@ -35,6 +35,8 @@ mod checkup;
 mod cluster;
 mod configs;
 mod counters;
+#[doc(hidden)]
+pub mod fuzz;
 mod herder;
 mod journal;
 mod keys;

@@ -52,7 +52,7 @@ struct Book {
 }
 
 /// By connector, and by partition as text with sorted keys.
-type Entries = BTreeMap<(String, String), StoredOffset>;
+pub(crate) type Entries = BTreeMap<(String, String), StoredOffset>;
 
 impl Offsets {
     pub(crate) async fn open(cluster: &Cluster, topic: &str) -> Result<Self, KafkaError> {
@@ -92,7 +92,7 @@ impl Book {
     }
 }
 
-fn apply(entries: &mut Entries, record: &ReadRecord) {
+pub(crate) fn apply(entries: &mut Entries, record: &ReadRecord) {
     let key = record.key.as_deref().and_then(|key| serde_json::from_slice(key).ok());
     let Some((connector, partition)) = key else { return };
     let partition: SourcePartition = partition;

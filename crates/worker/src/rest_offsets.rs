@@ -83,7 +83,7 @@ fn message(done: &str) -> Json<Value> {
     )
 }
 
-fn wanted(body: Offsets) -> Result<Vec<Wanted>, Refusal> {
+pub(crate) fn wanted(body: Offsets) -> Result<Vec<Wanted>, Refusal> {
     let entries = body.offsets.unwrap_or_default();
     if entries.is_empty() {
         let text = "Partitions / offsets need to be provided for an alter offsets request";

@@ -29,11 +29,11 @@ impl Compression {
     pub const ALL: [Self; 5] = [Self::None, Self::Gzip, Self::Snappy, Self::Lz4, Self::Zstd];
 
     /// From the number in a batch's attributes.
-    pub(super) fn from_id(id: i16) -> Result<Self, BatchError> {
+    pub(crate) fn from_id(id: i16) -> Result<Self, BatchError> {
         Self::ALL.into_iter().find(|codec| *codec as i16 == id).ok_or(BatchError::Codec { id })
     }
 
-    pub(super) fn compress(self, bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
+    pub(crate) fn compress(self, bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
         let compressed = match self {
             Self::None => Ok(bytes.to_vec()),
             Self::Gzip => gzip(bytes),
@@ -46,7 +46,7 @@ impl Compression {
     }
 
     /// Decompresses to at most `limit` bytes.
-    pub(super) fn decompress(self, bytes: &[u8], limit: usize) -> Result<Vec<u8>, BatchError> {
+    pub(crate) fn decompress(self, bytes: &[u8], limit: usize) -> Result<Vec<u8>, BatchError> {
         let bounded = match self {
             Self::None => read_bounded(bytes, limit),
             Self::Gzip => read_bounded(MultiGzDecoder::new(bytes), limit),
