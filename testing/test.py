@@ -16,6 +16,7 @@ import time
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEMO = os.path.join(REPOSITORY, "testing", "demo")
+HOSTILE = os.path.join(REPOSITORY, "testing", "hostile")
 DOCS = os.path.join(REPOSITORY, "testing", "docs")
 HOUSE = os.path.join(REPOSITORY, "testing", "house")
 MUTANTS_LOG = os.path.join(REPOSITORY, "testing", "mutants_log.py")
@@ -198,6 +199,7 @@ PARTS = {
     "cargo": cargo_tests,
     "mutants-log": command_part("mutants of the log", [sys.executable, MUTANTS_LOG]),
     "tutorial": command_part("tutorial", [sys.executable, os.path.join(DOCS, "tutorial.py")]),
+    "hostile": command_part("hostile", [sys.executable, os.path.join(HOSTILE, "hostile.py")]),
     "demo": demo_whole,
     "nosuppress": demo_nosuppress,
 }

@@ -77,7 +77,8 @@ pub enum AutoCreate {
 /// Bounds on connections, memory and time.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections open at once.
+    /// Connections open at once. Kafka's `max.connections`; here the oldest one that has not
+    /// brought a request yet makes room for a new one.
     pub connections: usize,
     /// Requests of one connection that are begun and not yet answered.
     pub in_flight: usize,
@@ -97,6 +98,9 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a peer may send or take no byte in the middle of a request or a response.
     pub stall: Duration,
+    /// Bytes a second at which, beyond the time of one stall, a request must come and a response
+    /// be taken.
+    pub bytes_per_second: usize,
     /// How long a Fetch may wait for data, whatever it asks for.
     pub fetch_wait: Duration,
     /// How long a shutdown waits for answers that are under way.
@@ -106,7 +110,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 1_000,
+            connections: 10_000,
             in_flight: 64,
             unknown_frame_bytes: 16 << 10,
             request_bytes: 1 << 20,
@@ -116,6 +120,7 @@ impl Default for Limits {
             partitions_per_topic: highwater_log::MAX_PARTITIONS,
             idle: Duration::from_secs(600),
             stall: Duration::from_secs(30),
+            bytes_per_second: 4 << 10,
             fetch_wait: Duration::from_secs(300),
             shutdown: Duration::from_secs(5),
         }

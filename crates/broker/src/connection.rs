@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::counters;
 use crate::dispatch::{self, Refused};
-use crate::frame::{FrameError, FramePolicy, FrameReader};
+use crate::frame::{Frame, FrameError, FramePolicy, FrameReader};
 use crate::node::Node;
+use crate::pace::{Pace, TooSlow};
+use crate::places::{Loss, Place};
 use crate::reply::{Answer, Reply};
 
 /// Why a connection ends before its peer ended it.
@@ -24,8 +26,10 @@ pub(crate) enum ConnectionError {
     Refused(#[from] Refused),
     #[error("no memory became free for an answer for {0:?}")]
     NoMemory(Duration),
-    #[error("the peer took no byte of a response for {0:?}")]
-    Stalled(Duration),
+    #[error("a response is not taken: {0}")]
+    Slow(#[from] TooSlow),
+    #[error("its place went to another one before it brought a whole request")]
+    Replaced,
     #[error("writing failed: {0}")]
     Write(#[from] std::io::Error),
 }
@@ -39,15 +43,50 @@ enum Ended {
 }
 
 /// Serves a connection until its peer, an error or the shutdown ends it.
-pub(crate) async fn serve(node: Arc<Node>, stream: TcpStream) -> Result<(), ConnectionError> {
+pub(crate) async fn serve(
+    node: Arc<Node>,
+    stream: TcpStream,
+    (place, loss): (Place, Loss),
+) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
-    let limits = &node.config.limits;
     let (reader, writer) = stream.into_split();
-    let (begun, due) = mpsc::channel(limits.in_flight.max(1));
-    let mut writing = std::pin::pin!(write_answers(due, writer, limits.stall));
-    let frames = FrameReader::new(reader, node.memory.clone());
+    let mut frames = FrameReader::new(reader, node.memory.clone());
+    let policy = policy(&node);
+    let first = tokio::select! {
+        first = next(&node, &mut frames, &policy) => first?,
+        () = loss.came() => return Err(ConnectionError::Replaced),
+    };
+    let Some(first) = first else { return Ok(()) };
+    place.keep();
+    // Most of a connection's memory; who only connects does not get it.
+    Box::pin(answer_requests(&node, first, frames, policy, writer)).await
+}
+
+/// The next frame; none when the peer or the broker ends.
+async fn next(
+    node: &Node,
+    frames: &mut FrameReader<OwnedReadHalf>,
+    policy: &FramePolicy,
+) -> Result<Option<Frame>, ConnectionError> {
+    let mut stopping = node.stopping.clone();
     tokio::select! {
-        ended = read_requests(&node, frames, begun) => match ended? {
+        biased;
+        () = stopped(&mut stopping) => Ok(None),
+        frame = frames.next(policy) => Ok(frame?),
+    }
+}
+
+async fn answer_requests(
+    node: &Arc<Node>,
+    first: Frame,
+    frames: FrameReader<OwnedReadHalf>,
+    policy: FramePolicy,
+    writer: OwnedWriteHalf,
+) -> Result<(), ConnectionError> {
+    let (begun, due) = mpsc::channel(node.config.limits.in_flight.max(1));
+    let mut writing = std::pin::pin!(write_answers(due, writer, policy.pace));
+    tokio::select! {
+        ended = read_requests(node, first, frames, &policy, begun) => match ended? {
             Ended::PeerGone => Ok(()),
             Ended::Stopping => writing.await,
         },
@@ -57,18 +96,13 @@ pub(crate) async fn serve(node: Arc<Node>, stream: TcpStream) -> Result<(), Conn
 
 async fn read_requests(
     node: &Arc<Node>,
+    first: Frame,
     mut frames: FrameReader<OwnedReadHalf>,
+    policy: &FramePolicy,
     begun: mpsc::Sender<Reply>,
 ) -> Result<Ended, ConnectionError> {
-    let policy = policy(node);
-    let mut stopping = node.stopping.clone();
+    let mut frame = first;
     loop {
-        let frame = tokio::select! {
-            biased;
-            () = stopped(&mut stopping) => return Ok(Ended::Stopping),
-            frame = frames.next(&policy) => frame?,
-        };
-        let Some(frame) = frame else { return Ok(Ended::PeerGone) };
         counters::received(frame.bytes.len());
         let place = tokio::select! {
             place = begun.reserve() => place,
@@ -79,6 +113,11 @@ async fn read_requests(
         drop(frame.share);
         cover(node, &mut reply).await?;
         place.send(reply);
+        frame = match next(node, &mut frames, policy).await? {
+            Some(frame) => frame,
+            None if *node.stopping.borrow() => return Ok(Ended::Stopping),
+            None => return Ok(Ended::PeerGone),
+        };
     }
 }
 
@@ -95,7 +134,7 @@ fn policy(node: &Arc<Node>) -> FramePolicy {
     let limits = node.config.limits.clone();
     FramePolicy {
         idle: limits.idle,
-        stall: limits.stall,
+        pace: Pace::new(limits.stall, limits.bytes_per_second),
         limit: Box::new(move |key, version| dispatch::frame_limit(key, version, &limits)),
     }
 }
@@ -109,7 +148,7 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
 async fn write_answers(
     mut due: mpsc::Receiver<Reply>,
     mut writer: impl AsyncWrite + Unpin,
-    stall: Duration,
+    pace: Pace,
 ) -> Result<(), ConnectionError> {
     while let Some(reply) = due.recv().await {
         let answer = match reply {
@@ -117,7 +156,7 @@ async fn write_answers(
             Reply::Later(answer) => answer.await,
             Reply::Silent => continue,
         };
-        write(answer, &mut writer, stall).await?;
+        write(answer, &mut writer, pace.begin()).await?;
     }
     Ok(())
 }
@@ -125,13 +164,13 @@ async fn write_answers(
 async fn write(
     answer: Answer,
     writer: &mut (impl AsyncWrite + Unpin),
-    stall: Duration,
+    mut pace: Pace,
 ) -> Result<(), ConnectionError> {
     let Answer { mut bytes, share } = answer;
     counters::sent(bytes.len());
+    pace.allow(bytes.len());
     while !bytes.is_empty() {
-        let written = timeout(stall, writer.write_buf(&mut bytes)).await;
-        if written.map_err(|_| ConnectionError::Stalled(stall))?? == 0 {
+        if pace.keep(writer.write_buf(&mut bytes)).await?? == 0 {
             return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into());
         }
     }

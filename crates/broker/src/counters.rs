@@ -16,6 +16,10 @@ pub fn describe_metrics() {
         "highwater_kafka_connections_closed_total",
         "Connections closed because of what the peer sent, or did not do in time"
     );
+    describe_counter!(
+        "highwater_kafka_connections_replaced_total",
+        "Connections closed before their first request to make room for new ones"
+    );
     describe_counter!("highwater_kafka_received_bytes_total", "Bytes of requests");
     describe_counter!("highwater_kafka_sent_bytes_total", "Bytes of responses");
     describe_counter!("highwater_kafka_requests_total", "Requests answered, by API");
@@ -47,6 +51,11 @@ impl Drop for OpenConnection {
 /// A connection was turned away because as many are open as may be.
 pub(crate) fn turned_away() {
     counter!("highwater_kafka_connections_refused_total").increment(1);
+}
+
+/// A connection without a request made room for a new one.
+pub(crate) fn replaced() {
+    counter!("highwater_kafka_connections_replaced_total").increment(1);
 }
 
 /// A connection was closed because of what its peer sent or did not do.

@@ -7,12 +7,15 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 use crate::budget::{Budget, Share};
+use crate::pace::{Pace, TooSlow};
 
 /// Length of the field that holds a frame's length.
 const LENGTH: usize = 4;
 /// API key, API version and correlation id: what every request has.
 const SHORTEST: usize = 8;
-/// How much is read at once; a buffer grows by no more than it holds or this.
+/// What the first read of a request takes. A connection that waits for one holds no more.
+const FIRST: usize = 512;
+/// What a buffer may grow by at once, whatever little it holds; else by as much as it holds.
 const CHUNK: usize = 16 << 10;
 
 /// A request as it came, with its part of the memory that all connections share.
@@ -32,8 +35,8 @@ pub(crate) enum FrameError {
         "a request of API {key} version {version} says that it is {length} bytes long, {limit} are allowed"
     )]
     TooLong { key: i16, version: i16, length: usize, limit: usize },
-    #[error("no byte came for {0:?} in the middle of a request")]
-    Stalled(Duration),
+    #[error("a request does not come: {0}")]
+    Slow(#[from] TooSlow),
     #[error("no request came for {0:?}")]
     Idle(Duration),
     #[error("no memory became free for {0:?}")]
@@ -49,7 +52,7 @@ pub(crate) struct FramePolicy {
     /// Bytes that a frame with this API key and version may have.
     pub(crate) limit: Box<dyn Fn(i16, i16) -> usize + Send + Sync>,
     pub(crate) idle: Duration,
-    pub(crate) stall: Duration,
+    pub(crate) pace: Pace,
 }
 
 /// Reads frames. Its buffer grows with the bytes that came, not with the length that was promised.
@@ -70,11 +73,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             return Ok(None);
         }
         let mut share = Share::default();
-        self.fill(LENGTH, &mut share, policy.stall).await?;
+        let mut pace = policy.pace.begin();
+        self.fill(LENGTH, &mut share, pace).await?;
         let length = promised_length(&self.buffer)?;
-        self.fill(LENGTH + SHORTEST, &mut share, policy.stall).await?;
+        self.fill(LENGTH + SHORTEST, &mut share, pace).await?;
         check_length(length, &self.buffer, policy)?;
-        self.fill(LENGTH + length, &mut share, policy.stall).await?;
+        pace.allow(length);
+        self.fill(LENGTH + length, &mut share, pace).await?;
         let mut bytes = self.buffer.split_to(LENGTH + length).freeze();
         Ok(Some(Frame { bytes: bytes.split_off(LENGTH), share }))
     }
@@ -84,8 +89,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         if !self.buffer.is_empty() {
             return Ok(true);
         }
-        let read = timeout(policy.idle, self.read_some(CHUNK)).await;
-        Ok(read.map_err(|_| FrameError::Idle(policy.idle))?? > 0)
+        // What is left of the last request's buffer would hold all of it.
+        self.buffer = BytesMut::new();
+        let mut first = [0; FIRST];
+        let read = timeout(policy.idle, self.source.read(&mut first)).await;
+        let read = read.map_err(|_| FrameError::Idle(policy.idle))??;
+        self.buffer.extend_from_slice(first.get(..read).unwrap_or_default());
+        Ok(read > 0)
     }
 
     /// Reads until the buffer holds `target` bytes.
@@ -93,16 +103,14 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         &mut self,
         target: usize,
         share: &mut Share,
-        stall: Duration,
+        pace: Pace,
     ) -> Result<(), FrameError> {
         while self.buffer.len() < target {
-            // Doubling keeps the copying linear, and what is reserved below what came.
-            let room = (target - self.buffer.len()).min(self.buffer.len().max(CHUNK));
-            timeout(stall, self.budget.cover(share, self.buffer.len() + room))
+            let room = (target - self.buffer.len()).min(growth(self.buffer.len()));
+            timeout(pace.stall, self.budget.cover(share, self.buffer.len() + room))
                 .await
-                .map_err(|_| FrameError::NoMemory(stall))?;
-            let read = timeout(stall, self.read_some(room)).await;
-            if read.map_err(|_| FrameError::Stalled(stall))?? == 0 {
+                .map_err(|_| FrameError::NoMemory(pace.stall))?;
+            if pace.keep(self.read_some(room)).await?? == 0 {
                 return Err(FrameError::Cut);
             }
         }
@@ -124,6 +132,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
         std::future::pending().await
     }
+}
+
+/// How much room to make behind the bytes that came: it costs a stranger an eighth of it at least.
+/// Doubling, later, keeps the copying linear.
+fn growth(came: usize) -> usize {
+    came.max(came.saturating_mul(8).clamp(FIRST, CHUNK))
 }
 
 /// The length that the frame at the start of `buffer` says it has.
@@ -157,7 +171,7 @@ mod tests {
         FramePolicy {
             limit: Box::new(|_, _| 1 << 30),
             idle: Duration::from_millis(50),
-            stall: Duration::from_millis(50),
+            pace: Pace::new(Duration::from_millis(50), 1 << 20),
         }
     }
 
@@ -198,8 +212,35 @@ mod tests {
         near.write_all(&(1_i32 << 29).to_be_bytes()).await.unwrap();
         near.write_all(&[0; 100]).await.unwrap();
         let error = frames.next(&policy()).await.unwrap_err();
-        assert!(matches!(error, FrameError::Stalled(_)), "{error}");
-        assert!(frames.buffer.capacity() <= 4 * CHUNK, "{}", frames.buffer.capacity());
+        assert!(matches!(error, FrameError::Slow(TooSlow::Stalled(_))), "{error}");
+        assert!(frames.buffer.capacity() <= 2 * FIRST, "{}", frames.buffer.capacity());
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_request_holds_nothing() {
+        let (mut near, mut frames) = reader(1 << 30);
+        near.write_all(&framed(&vec![0; 500_000])).await.unwrap();
+        drop(frames.next(&policy()).await.unwrap());
+        assert!(frames.next(&policy()).await.is_err());
+        assert_eq!(frames.buffer.capacity(), 0);
+    }
+
+    /// A byte now and then is no request.
+    #[tokio::test]
+    async fn a_request_that_drips_is_given_up() {
+        let (mut near, mut frames) = reader(1 << 30);
+        let time = Duration::from_millis(200);
+        let policy = FramePolicy { pace: Pace::new(time, 1_000), ..policy() };
+        near.write_all(&900_i32.to_be_bytes()).await.unwrap();
+        let dripping = tokio::spawn(async move {
+            while near.write_all(&[0]).await.is_ok() {
+                tokio::time::sleep(time / 20).await;
+            }
+        });
+        let error = frames.next(&policy).await.unwrap_err();
+        assert!(matches!(error, FrameError::Slow(TooSlow::Dripping { .. })), "{error}");
+        drop(frames);
+        dripping.await.unwrap();
     }
 
     #[tokio::test]

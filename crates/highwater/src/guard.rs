@@ -16,6 +16,14 @@ pub(crate) enum Refusal {
     Origin,
     /// The body is of a type that no endpoint takes.
     ContentType,
+    /// The body is larger than any endpoint takes.
+    BodyTooLarge,
+    /// The body did not come in time.
+    BodySlow,
+    /// The body ended before its end, or its chunks are no chunks.
+    BodyCut,
+    /// Large bodies of others take all the memory there is for them.
+    Busy,
 }
 
 impl Refusal {
@@ -24,6 +32,10 @@ impl Refusal {
             Self::Host => StatusCode::MISDIRECTED_REQUEST,
             Self::Origin => StatusCode::FORBIDDEN,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodySlow => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyCut => StatusCode::BAD_REQUEST,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -32,6 +44,10 @@ impl Refusal {
             Self::Host => "HOST_NOT_ALLOWED",
             Self::Origin => "ORIGIN_NOT_ALLOWED",
             Self::ContentType => "MEDIA_TYPE_NOT_ALLOWED",
+            Self::BodyTooLarge => "BODY_TOO_LARGE",
+            Self::BodySlow => "BODY_TOO_SLOW",
+            Self::BodyCut => "BODY_CUT",
+            Self::Busy => "HTTP_BUSY",
         }
     }
 
@@ -42,6 +58,10 @@ impl Refusal {
                 "A request from another site's page may not change anything or open a stream"
             }
             Self::ContentType => "The body must be application/json",
+            Self::BodyTooLarge => "The body is larger than 1 MiB",
+            Self::BodySlow => "The body did not come whole within 30 seconds",
+            Self::BodyCut => "The body ended before its end",
+            Self::Busy => "Large requests of others take all the memory there is for them",
         }
     }
 
@@ -50,6 +70,10 @@ impl Refusal {
             Self::Host => "add the name to http.allowed_hosts",
             Self::Origin => "call the API from a program or from a page of this server",
             Self::ContentType => "send Content-Type: application/json",
+            Self::BodyTooLarge => "send a smaller one; no configuration needs as much",
+            Self::BodySlow => "send the request again, over a faster connection",
+            Self::BodyCut => "send the request again, whole",
+            Self::Busy => "send the request again in a few seconds",
         }
     }
 }

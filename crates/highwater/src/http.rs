@@ -15,7 +15,8 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tower_service::Service;
 
-use crate::guard;
+use crate::guard::{self, Refusal};
+use crate::http_body::{Bodies, Gathered};
 use crate::measures;
 use crate::readiness::{Phase, Readiness};
 
@@ -69,12 +70,13 @@ impl Gate {
 pub(crate) fn router(gate: Arc<Gate>, metrics: PrometheusHandle, allowed: Vec<String>) -> Router {
     let readiness = gate.readiness.clone();
     let measured = Arc::clone(&gate);
+    let guard = Guard { allowed, bodies: Bodies::new() };
     Router::new()
         .route("/metrics", get(async move || measured.metrics(&metrics)))
         .route("/highwater/v1/health/live", get(live))
         .route("/highwater/v1/health/ready", get(move || std::future::ready(readiness.answer())))
         .fallback(async move |request: Request<Body>| gate.through(request).await)
-        .layer(middleware::from_fn_with_state(Arc::new(allowed), guarded))
+        .layer(middleware::from_fn_with_state(Arc::new(guard), guarded))
 }
 
 /// The process answers, whatever its parts do.
@@ -82,35 +84,43 @@ async fn live() -> impl IntoResponse {
     Json(json!({ "live": true, "version": env!("CARGO_PKG_VERSION") }))
 }
 
-async fn guarded(
-    State(allowed): State<Arc<Vec<String>>>,
-    request: Request<Body>,
-    next: Next,
-) -> Response {
+/// What is decided in front of all handlers.
+struct Guard {
+    /// Host names beside loopback, in lower case.
+    allowed: Vec<String>,
+    bodies: Bodies,
+}
+
+async fn guarded(State(guard): State<Arc<Guard>>, request: Request<Body>, next: Next) -> Response {
     let method = measures::method(request.method());
-    let response = answered(&allowed, request, next).await;
+    let response = guard.answered(request, next).await.unwrap_or_else(refused);
     measures::http(method, response.status());
     response
 }
 
-async fn answered(allowed: &[String], request: Request<Body>, next: Next) -> Response {
-    let path = request.uri().path();
-    match guard::check(request.method(), path, request.headers(), allowed) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => {
-            let status = refusal.status();
-            // Kafka Connect's two members, and the parts of rule U3.
-            let body = json!({
-                "error_code": status.as_u16(),
-                "message": refusal.what(),
-                "code": refusal.code(),
-                "what": refusal.what(),
-                "kept": "everything: nothing was changed",
-                "do": refusal.remedy(),
-            });
-            (status, Json(body)).into_response()
-        }
+impl Guard {
+    async fn answered(&self, request: Request<Body>, next: Next) -> Result<Response, Refusal> {
+        let path = request.uri().path();
+        guard::check(request.method(), path, request.headers(), &self.allowed)?;
+        let (head, body) = request.into_parts();
+        // Its part of the memory is held until the answer is there.
+        let Gathered { bytes, share: _share } = self.bodies.gather(body).await?;
+        Ok(next.run(Request::from_parts(head, bytes.into())).await)
     }
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let status = refusal.status();
+    // Kafka Connect's two members, and the parts of rule U3.
+    let body = json!({
+        "error_code": status.as_u16(),
+        "message": refusal.what(),
+        "code": refusal.code(),
+        "what": refusal.what(),
+        "kept": "everything: nothing was changed",
+        "do": refusal.remedy(),
+    });
+    (status, Json(body)).into_response()
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ mod explain;
 mod failure;
 mod guard;
 mod http;
+mod http_body;
+mod http_listener;
+mod http_stall;
 mod log_limit;
 mod logging;
 mod machine;
@@ -19,6 +22,7 @@ mod measures;
 #[cfg(test)]
 mod metrics_reference;
 mod offsets;
+mod open_files;
 mod output;
 mod readiness;
 #[cfg(test)]

@@ -24,8 +24,10 @@ use crate::checkup::Checkup;
 use crate::cli::ServerFlags;
 use crate::failure::{Exit, Failure};
 use crate::http::{self, Gate};
+use crate::http_listener;
 use crate::logging;
 use crate::measures;
+use crate::open_files::OpenFiles;
 use crate::output;
 use crate::readiness::Phase;
 use crate::service_manager;
@@ -41,6 +43,10 @@ const LOG_PATIENCE: Duration = Duration::from_secs(10);
 /// How often a start that takes long says how far it is.
 const STARTING: Duration = Duration::from_secs(2);
 
+/// Kafka connections take at most one half of the open files, HTTP connections a tenth.
+const KAFKA_FILES: u64 = 2;
+const HTTP_FILES: u64 = 10;
+
 /// The source systems of this release: one line a system.
 fn sources() -> Vec<Arc<dyn SourceConnector>> {
     vec![Arc::new(PostgresConnector::new())]
@@ -52,11 +58,11 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
         return Ok(output::line(&settings.text())?);
     }
     logging::start(&settings)?;
-    allow_open_files();
+    let files = OpenFiles::claim();
     // Before anyone is told that the server is up, and may ask it to stop.
     let mut asked = StopSignals::catch()?;
     let server = tokio::select! {
-        server = Server::start(&settings) => server?,
+        server = Server::start(&settings, files) => server?,
         () = asked.next() => {
             output::note("stopped while starting; the next start begins where this one did");
             return Ok(());
@@ -75,17 +81,6 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
     }
 }
 
-/// Takes as many open files as the system allows: a partition keeps three a segment open, and many
-/// systems give a process 1,024 unless it asks.
-fn allow_open_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if let Err(error) = setrlimit(Resource::Nofile, most) {
-        tracing::warn!(%error, "the limit of open files stays as it was");
-    }
-}
-
 /// A running server.
 struct Server {
     log: Log,
@@ -96,12 +91,12 @@ struct Server {
     streams: Streams,
     gate: Arc<Gate>,
     http_address: SocketAddr,
-    http: JoinHandle<std::io::Result<()>>,
+    http: JoinHandle<()>,
     stop_http: watch::Sender<bool>,
 }
 
 impl Server {
-    async fn start(settings: &Settings) -> Result<Self, Failure> {
+    async fn start(settings: &Settings, files: OpenFiles) -> Result<Self, Failure> {
         let metrics = measures::record()
             .map_err(|error| Failure::new(Exit::Failed, "METRICS", error.to_string()))?;
         let listener = listen_http(settings.http_listen).await?;
@@ -110,12 +105,14 @@ impl Server {
         let gate = Arc::new(Gate::new());
         let router = http::router(Arc::clone(&gate), metrics, settings.allowed_hosts.clone());
         let (stop_http, stopping) = watch::channel(false);
-        let http = tokio::spawn(serve(listener, router, stopping));
+        let connections =
+            files.connections("http.max_connections", settings.http_max_connections, HTTP_FILES);
+        let http = tokio::spawn(http_listener::serve(listener, router, connections, stopping));
 
         let log = watched(&gate, open_log(settings, &gate)).await?;
         gate.measure(log.clone(), settings.data_dir.clone());
         gate.readiness.enter(Phase::Kafka);
-        let broker = Broker::start(broker_config(settings), log.clone())
+        let broker = Broker::start(broker_config(settings, files), log.clone())
             .await
             .map_err(|error| broker_failure("--kafka-listen", &error))?;
         let private = Broker::start(BrokerConfig::local(), log.clone())
@@ -180,24 +177,11 @@ async fn watched<T>(gate: &Gate, step: impl Future<Output = T>) -> T {
     }
 }
 
-async fn end_http(mut http: JoinHandle<std::io::Result<()>>) {
+async fn end_http(mut http: JoinHandle<()>) {
     if tokio::time::timeout(HTTP_PATIENCE, &mut http).await.is_err() {
         tracing::warn!("HTTP connections are cut: they took too long to end");
         http.abort();
     }
-}
-
-async fn serve(
-    listener: TcpListener,
-    router: Router,
-    mut stopping: watch::Receiver<bool>,
-) -> std::io::Result<()> {
-    axum::serve(listener, router)
-        .with_graceful_shutdown(async move {
-            // An error means that the server is gone, which is as good a reason to stop.
-            let _ = stopping.wait_for(|stop| *stop).await;
-        })
-        .await
 }
 
 async fn listen_http(address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -238,8 +222,10 @@ fn log_failure(error: &LogError) -> Failure {
     Failure::new(Exit::Failed, error.code(), error.to_string())
 }
 
-fn broker_config(settings: &Settings) -> BrokerConfig {
+fn broker_config(settings: &Settings, files: OpenFiles) -> BrokerConfig {
     let mut config = BrokerConfig::new(settings.kafka_listen);
+    let wanted = settings.kafka_max_connections;
+    config.limits.connections = files.connections("kafka.max_connections", wanted, KAFKA_FILES);
     config.advertise = settings.kafka_advertise.clone().map(|(host, port)| Endpoint { host, port });
     // The settings refused what was not asked for in so many words (rule A2).
     config.reach = Reach::Anywhere;

@@ -19,7 +19,9 @@ pub(crate) struct Settings {
     pub(crate) data_dir: PathBuf,
     pub(crate) kafka_listen: SocketAddr,
     pub(crate) kafka_advertise: Option<(String, u16)>,
+    pub(crate) kafka_max_connections: usize,
     pub(crate) http_listen: SocketAddr,
+    pub(crate) http_max_connections: usize,
     /// Host names beside loopback that the HTTP listener answers to, in lower case.
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) log_limit: LogLimit,
@@ -57,6 +59,10 @@ impl Settings {
 /// Keys of the file with a table in front, such as `kafka.listen`, and their values.
 type Values = BTreeMap<String, String>;
 
+const KAFKA_CONNECTIONS: &str = "Connections of Kafka clients open at once, at most half of the open files that the system allows. Where all are taken, the oldest one that has not brought a request yet makes room.";
+const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart, at most a tenth of the open files. Where all are taken, the oldest one that has not brought a request yet makes room.";
+const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
+
 /// The keys of the configuration file, in the order of the reference.
 pub(crate) fn definition() -> ConfigDef {
     use Importance::{High, Low, Medium};
@@ -84,6 +90,7 @@ pub(crate) fn definition() -> ConfigDef {
             Medium,
             "HOST:PORT that Kafka clients are told. Empty: the listener; required for a wildcard listener. Flag --kafka-advertise.",
         ),
+        key("kafka.max_connections", CONNECTIONS, Some("10000"), Low, KAFKA_CONNECTIONS),
         key(
             "http.listen",
             KeyType::String,
@@ -105,6 +112,7 @@ pub(crate) fn definition() -> ConfigDef {
             Low,
             "Further names that a request's Host may bear; loopback names always may.",
         ),
+        key("http.max_connections", CONNECTIONS, Some("1000"), Low, HTTP_CONNECTIONS),
         key(
             "insecure_listen",
             KeyType::Boolean,
@@ -230,7 +238,9 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         data_dir: config.text("data_dir").into(),
         kafka_listen,
         kafka_advertise: kafka_advertise.as_deref().map(host_and_port).transpose()?,
+        kafka_max_connections: connections(&config, "kafka.max_connections"),
         http_listen,
+        http_max_connections: connections(&config, "http.max_connections"),
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
@@ -242,6 +252,11 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         },
         log_level: log_level(&config, place)?,
     })
+}
+
+/// The definition bounds the number.
+fn connections(config: &Config, key: &str) -> usize {
+    usize::try_from(config.int(key)).unwrap_or(usize::MAX)
 }
 
 fn millis(config: &Config, key: &str) -> Duration {
@@ -442,5 +457,29 @@ mod tests {
     fn two_listeners_on_one_address_are_refused() {
         let what = refusal("[kafka]\nlisten = '127.0.0.1:8083'");
         assert!(what.contains("--kafka-listen and --http-listen"), "{what}");
+    }
+
+    /// Rule T5: whatever stands in the file, it is settings or an error.
+    #[test]
+    fn any_file_is_settings_or_an_error() {
+        use highwater_fuzz::trial::{Memory, Trial};
+        use highwater_fuzz::{Entry, corpus};
+        fn run(input: &[u8]) {
+            let Ok(text) = std::str::from_utf8(input) else { return };
+            let path = Path::new("highwater.toml");
+            let _ = read(text, path)
+                .and_then(|values| settings(&ServerFlags::default(), values, "highwater.toml"));
+        }
+        let inputs = corpus::read("server-settings").unwrap();
+        let inputs: Vec<_> = inputs.into_iter().map(|(_, input)| input).collect();
+        let trial = Trial {
+            entry: Entry { name: "server-settings", run },
+            memory: Memory::UNKNOWN,
+            room: 0,
+            failures: std::env::temp_dir().join("highwater-fuzz"),
+        };
+        let time = Duration::from_millis(200);
+        let outcome = inputs.iter().try_for_each(|input| trial.run(input));
+        outcome.and_then(|()| trial.mutate(1, &inputs, time)).unwrap();
     }
 }

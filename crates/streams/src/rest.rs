@@ -27,6 +27,8 @@ const BASE: &str = "/services/v2/stream";
 const LARGEST_BODY: usize = 1 << 20;
 /// Largest message taken from a client, which has none to send.
 const LARGEST_MESSAGE: usize = 64 << 10;
+/// What a client sends is read in pieces of this size; control frames are smaller.
+const READ_BUFFER: usize = 4 << 10;
 
 type Pairs = Query<Vec<(String, String)>>;
 
@@ -120,7 +122,12 @@ async fn connect(
         start,
         on_gone: request.on_gone,
     };
-    Ok(upgrade.max_message_size(LARGEST_MESSAGE).on_upgrade(move |socket| session.run(socket)))
+    // A frame's length is believed up to its bound: memory is made for it before it comes.
+    let upgrade = upgrade
+        .max_message_size(LARGEST_MESSAGE)
+        .max_frame_size(LARGEST_MESSAGE)
+        .read_buffer_size(READ_BUFFER);
+    Ok(upgrade.on_upgrade(move |socket| session.run(socket)))
 }
 
 async fn create(

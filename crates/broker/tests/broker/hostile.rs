@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{BufMut, BytesMut};
 use highwater_protocol::{ApiKey, MetadataRequest};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::client::{Client, SOON, fetch, large};
 use crate::server::Server;
@@ -136,7 +136,7 @@ async fn two_hundred_slow_connections_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn more_connections_than_may_be_are_turned_away() {
+async fn more_clients_than_may_be_are_turned_away() {
     let server = Server::start_with(|config| config.limits.connections = 2).await;
     let mut first = server.client().await;
     let mut second = server.client().await;
@@ -146,6 +146,45 @@ async fn more_connections_than_may_be_are_turned_away() {
     third.try_send(9, &MetadataRequest::default()).await;
     assert_eq!(third.frame().await, None);
     first.call(9, &MetadataRequest::default()).await;
+}
+
+/// Who only connects, or sends half a request, makes room for who asks something.
+#[tokio::test]
+async fn who_asks_nothing_makes_room() {
+    let server = Server::start_with(|config| config.limits.connections = 4).await;
+    let mut client = server.client().await;
+    client.call(9, &MetadataRequest::default()).await;
+    let mut slow = Vec::new();
+    for _ in 0..40 {
+        let mut stranger = server.client().await;
+        stranger.stream.write_all(&head(1 << 20, ApiKey::Produce as i16, 9)).await.unwrap();
+        slow.push(stranger);
+    }
+    is_served(&server).await;
+    client.call(9, &MetadataRequest::default()).await;
+    assert_eq!(slow[0].frame().await, None, "the oldest one is closed");
+}
+
+/// However slowly a response is taken, its memory comes back.
+#[tokio::test]
+async fn who_sips_at_an_answer_is_cut_off() {
+    let server = Server::start_with(|config| {
+        config.limits.stall = Duration::from_millis(500);
+        config.limits.bytes_per_second = 100 << 20;
+    })
+    .await;
+    server.topic_with("t", 1, &[("max.message.bytes", "30000000")]);
+    let mut client = server.client().await;
+    assert!(client.produce(9, "t", large(25_000_000)).await.error_code.is_ok());
+    let mut request = fetch("t", 0);
+    request.topics[0].partitions[0].partition_max_bytes = 30_000_000;
+    client.send(11, &request).await;
+    let began = Instant::now();
+    let mut sip = vec![0; 100_000];
+    while client.stream.read(&mut sip).await.is_ok_and(|read| read > 0) {
+        assert!(began.elapsed() < SOON, "it may sip for ever");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// Who does not read its answers is cut off, and its part of the memory comes back: afterwards

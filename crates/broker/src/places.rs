@@ -1,0 +1,149 @@
+//! Places for connections: at most so many, and who is not known to be a client makes room.
+//!
+//! A connection costs a stranger nothing. Where all places are taken, the oldest one that has not
+//! brought a whole request yet gives up its own, so that thousands of idle or dripping connections
+//! keep no client out.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// Places for connections.
+#[derive(Debug)]
+pub struct Places {
+    limit: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    clients: HashSet<u64>,
+    /// By age. Whom a sender is dropped on has lost its place.
+    newcomers: BTreeMap<u64, oneshot::Sender<()>>,
+    next: u64,
+}
+
+/// A connection's place, given back when dropped.
+#[derive(Debug)]
+pub struct Place {
+    places: Arc<Places>,
+    number: u64,
+}
+
+/// The news that a place went to another connection.
+#[derive(Debug)]
+pub struct Loss(oneshot::Receiver<()>);
+
+impl Places {
+    /// So many places; one at least.
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit: limit.max(1), taken: Mutex::default() })
+    }
+
+    /// How many places there are.
+    pub const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// A place for a new connection, if need be that of the oldest newcomer, and how the
+    /// connection hears that it has lost it. None where clients have all places.
+    pub fn take(self: &Arc<Self>) -> Option<(Place, Loss)> {
+        let mut taken = self.taken();
+        if taken.clients.len() + taken.newcomers.len() >= self.limit {
+            taken.newcomers.pop_first()?;
+        }
+        let number = taken.next;
+        taken.next += 1;
+        let (sender, receiver) = oneshot::channel();
+        taken.newcomers.insert(number, sender);
+        Some((Place { places: Arc::clone(self), number }, Loss(receiver)))
+    }
+
+    /// Takes the place of the oldest newcomer away, for want of something else than places.
+    pub fn make_room(&self) -> bool {
+        self.taken().newcomers.pop_first().is_some()
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// The connection brought a whole request: nobody takes its place any more.
+    pub fn keep(&self) {
+        let mut taken = self.places.taken();
+        if let Some(newcomer) = taken.newcomers.remove(&self.number) {
+            taken.clients.insert(self.number);
+            // Who does not listen any more does not fear the loss.
+            let _ = newcomer.send(());
+        }
+    }
+}
+
+impl Loss {
+    /// Waits until the place is lost.
+    pub async fn came(self) {
+        if self.0.await.is_ok() {
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.taken();
+        taken.clients.remove(&self.number);
+        taken.newcomers.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn came(loss: Loss) -> bool {
+        loss.came().now_or_never().is_some()
+    }
+
+    #[test]
+    fn the_oldest_newcomer_makes_room() {
+        let places = Places::new(2);
+        let (first, first_loss) = places.take().unwrap();
+        let (_second, second_loss) = places.take().unwrap();
+        let (_third, third_loss) = places.take().unwrap();
+        first.keep();
+        assert!(came(first_loss), "what was lost does not come back");
+        assert!(!came(second_loss) && !came(third_loss));
+    }
+
+    #[test]
+    fn a_client_keeps_its_place() {
+        let places = Places::new(2);
+        let (client, client_loss) = places.take().unwrap();
+        client.keep();
+        let (_slow, slow_loss) = places.take().unwrap();
+        let (other, _other_loss) = places.take().unwrap();
+        assert!(came(slow_loss) && !came(client_loss));
+        other.keep();
+        assert!(places.take().is_none());
+        drop(client);
+        assert!(places.take().is_some());
+    }
+
+    #[test]
+    fn a_place_is_given_back_once() {
+        let places = Places::new(1);
+        let first = places.take().unwrap();
+        let (second, _loss) = places.take().unwrap();
+        second.keep();
+        drop(first);
+        assert!(places.take().is_none(), "the first one had lost its place already");
+        drop(second);
+        assert!(places.take().is_some());
+    }
+}

@@ -1,0 +1,168 @@
+//! Serves HTTP connections within bounds: their number, the size of a request's head, and the time
+//! that its parts may take. Bodies have theirs in `http_body`.
+
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::http::{Request, StatusCode};
+use highwater_broker::{Loss, Place, Places};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use metrics::{counter, describe_counter, describe_gauge, gauge};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::http_stall::{Release, StallGuard};
+
+/// How long a connection may take to bring a request's head, from the end of the answer before it.
+const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a peer may take no byte of an answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+/// Request line and headers together; the longest `pos` of a stream is half of it.
+const LARGEST_HEAD: usize = 32 << 10;
+/// How long to wait after the system refused to accept, which it does when files run out.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often the log says that somebody could not be let in.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+
+/// Accepts until `stopping`, then lets requests that are under way end.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    connections: usize,
+    stopping: watch::Receiver<bool>,
+) {
+    let mut door = Door { places: Places::new(connections), reported: None };
+    let mut serving = JoinSet::new();
+    let mut stop = stopping.clone();
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped(&mut stop) => break,
+            Some(_) = serving.join_next() => {}
+            accepted = listener.accept() => if let Some((stream, place)) = door.admit(accepted).await {
+                serving.spawn(serve_connection(stream, router.clone(), place, stopping.clone()));
+            },
+        }
+    }
+    drop(listener);
+    while serving.join_next().await.is_some() {}
+}
+
+/// Tells the recorder what the numbers mean.
+pub(crate) fn describe_metrics() {
+    describe_gauge!(
+        "highwater_http_connections",
+        "HTTP connections that are open, WebSockets apart"
+    );
+    describe_counter!(
+        "highwater_http_connections_refused_total",
+        "HTTP connections turned away because as many clients were connected as may be"
+    );
+}
+
+/// Waits for the shutdown.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone, which is as good a reason to stop.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Lets connections in.
+struct Door {
+    places: std::sync::Arc<Places>,
+    reported: Option<Instant>,
+}
+
+impl Door {
+    async fn admit(
+        &mut self,
+        accepted: std::io::Result<(TcpStream, std::net::SocketAddr)>,
+    ) -> Option<(TcpStream, (Place, Loss))> {
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                let replaced = self.places.make_room();
+                self.report(|| tracing::warn!(%error, replaced, "no HTTP connection was accepted"));
+                tokio::time::sleep(PAUSE).await;
+                return None;
+            }
+        };
+        let place = self.places.take();
+        if place.is_none() {
+            counter!("highwater_http_connections_refused_total").increment(1);
+            let limit = self.places.limit();
+            self.report(|| tracing::warn!(limit, "turned away: too many HTTP clients"));
+        }
+        Some((stream, place?))
+    }
+
+    fn report(&mut self, say: impl FnOnce()) {
+        if self.reported.is_none_or(|last| last.elapsed() >= REPORT_EVERY) {
+            self.reported = Some(Instant::now());
+            say();
+        }
+    }
+}
+
+/// A connection that is counted as open until dropped.
+struct Open;
+
+impl Open {
+    fn count() -> Self {
+        gauge!("highwater_http_connections").increment(1.0);
+        Self
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        gauge!("highwater_http_connections").decrement(1.0);
+    }
+}
+
+async fn serve_connection(
+    stream: TcpStream,
+    router: Router,
+    (place, loss): (Place, Loss),
+    mut stopping: watch::Receiver<bool>,
+) {
+    let _open = Open::count();
+    let release = Release::default();
+    let io = TokioIo::new(StallGuard::new(stream, ANSWER_PATIENCE, release.clone()));
+    let inner = TowerToHyperService::new(router);
+    let service = service_fn(move |request: Request<Incoming>| {
+        place.keep();
+        let (answer, release) = (inner.call(request), release.clone());
+        async move {
+            let answer = answer.await;
+            if answer
+                .as_ref()
+                .is_ok_and(|answer| answer.status() == StatusCode::SWITCHING_PROTOCOLS)
+            {
+                release.now();
+            }
+            answer
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_header_size(LARGEST_HEAD)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(io, service)
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    // What goes wrong with a connection is its peer's affair.
+    let _ = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = loss.came() => Ok(()),
+        () = stopped(&mut stopping) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+}
