@@ -57,11 +57,11 @@ mod error;
 mod filter;
 mod forms;
 mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 mod instant;
 mod interval;
 mod java_number;
-#[doc(hidden)]
-pub mod fuzz;
 mod json;
 mod lsn;
 mod name;
