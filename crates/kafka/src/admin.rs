@@ -6,7 +6,8 @@ use std::time::Duration;
 use highwater_protocol::{
     CreatableTopic, CreatableTopicConfig, CreatableTopicResult, CreateTopicsRequest,
     DeletableTopicResult, DeleteTopicState, DeleteTopicsRequest, DescribeConfigsRequest,
-    DescribeConfigsResource, DescribeConfigsResult, ErrorCode, MetadataResponseTopic,
+    DescribeConfigsResource, DescribeConfigsResourceResult, DescribeConfigsResult, ErrorCode,
+    MetadataResponsePartition, MetadataResponseTopic,
 };
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -20,8 +21,15 @@ const CHANGE_TIMEOUT_MS: i32 = 30_000;
 /// How long we wait for a new topic to be led everywhere.
 const SETTLE: Duration = Duration::from_secs(10);
 
+/// Topic configuration of the embedded log that says when a write is safe, and its strictest value.
+const FLUSH: &str = "highwater.flush";
+const DURABLE: &str = "durable";
+
 /// The kind of resource that a topic is, in DescribeConfigs.
 const TOPIC_RESOURCE: i8 = 2;
+
+/// The source of a configuration entry that was set on the topic, in DescribeConfigs.
+const OF_THE_TOPIC: i8 = 1;
 
 /// A topic to be made.
 #[derive(Clone, Debug)]
@@ -43,6 +51,34 @@ pub struct TopicDescription {
     pub id: Uuid,
     /// Number of partitions.
     pub partitions: i32,
+    /// Whether the cluster calls it its own.
+    pub internal: bool,
+}
+
+/// What a cluster says of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionDescription {
+    /// Its index.
+    pub index: i32,
+    /// The broker that leads it; none while it has no leader.
+    pub leader: Option<i32>,
+    /// The leader's epoch, when the cluster says it.
+    pub leader_epoch: Option<i32>,
+    /// Brokers that hold it.
+    pub replicas: Vec<i32>,
+    /// Those that are in sync.
+    pub in_sync: Vec<i32>,
+}
+
+/// One entry of a topic's configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicSetting {
+    /// Key.
+    pub name: String,
+    /// Value; none where it is a secret.
+    pub value: Option<String>,
+    /// Whether it was set on the topic itself.
+    pub own: bool,
 }
 
 /// Asks a cluster for topics and changes them.
@@ -70,6 +106,23 @@ impl Admin {
             self.settle(topic).await?;
         }
         Ok(made)
+    }
+
+    /// Makes a topic, unless it exists, on whose acknowledged writes one can rely (rule L1);
+    /// `Ok(false)` when it exists already.
+    ///
+    /// Apache Kafka does not know the embedded log's setting and refuses it: there the replicas make
+    /// a write safe, so the topic is then made without.
+    ///
+    /// # Errors
+    /// When the cluster refuses or cannot be reached.
+    pub async fn create_durable_topic(&self, topic: &NewTopic) -> Result<bool, KafkaError> {
+        let mut durable = topic.clone();
+        durable.configs.insert(FLUSH.to_owned(), DURABLE.to_owned());
+        match self.create_topic(&durable).await {
+            Err(error) if error.is(ErrorCode::INVALID_CONFIG) => self.create_topic(topic).await,
+            other => other,
+        }
     }
 
     /// Deletes a topic; `Ok(false)` when there is none.
@@ -107,10 +160,35 @@ impl Admin {
     /// # Errors
     /// When the topic does not exist or the cluster cannot be asked.
     pub async fn topic_config(&self, name: &str) -> Result<BTreeMap<String, String>, KafkaError> {
+        let told = self.topic_settings(name).await?.into_iter();
+        Ok(told.filter_map(|setting| Some((setting.name, setting.value?))).collect())
+    }
+
+    /// A topic's configuration, with what was set on the topic itself told apart.
+    ///
+    /// # Errors
+    /// When the topic does not exist or the cluster cannot be asked.
+    pub async fn topic_settings(&self, name: &str) -> Result<Vec<TopicSetting>, KafkaError> {
         let cluster = self.cluster();
         let told = cluster.persist(|| describe_config(cluster, name)).await?;
-        let told = told.configs.into_iter();
-        Ok(told.filter_map(|entry| Some((entry.name, entry.value?))).collect())
+        Ok(told.configs.into_iter().map(setting).collect())
+    }
+
+    /// The partitions of a topic, in order; `None` when it does not exist.
+    ///
+    /// # Errors
+    /// When the cluster cannot be asked.
+    pub async fn partitions(
+        &self,
+        name: &str,
+    ) -> Result<Option<Vec<PartitionDescription>>, KafkaError> {
+        let cluster = self.cluster();
+        let told = cluster.persist(|| told(cluster, name)).await?;
+        Ok(told.map(|topic| {
+            let mut partitions: Vec<_> = topic.partitions.into_iter().map(partition).collect();
+            partitions.sort_by_key(|partition| partition.index);
+            partitions
+        }))
     }
 
     /// The cluster's id.
@@ -193,6 +271,11 @@ async fn delete(cluster: &Cluster, name: &str) -> Result<bool, Failure> {
 }
 
 async fn describe(cluster: &Cluster, name: &str) -> Result<Option<TopicDescription>, Failure> {
+    Ok(told(cluster, name).await?.and_then(description))
+}
+
+/// What the metadata says of a topic; `None` when it does not exist.
+async fn told(cluster: &Cluster, name: &str) -> Result<Option<MetadataResponseTopic>, Failure> {
     let answer = cluster.metadata(Some(&[name])).await?;
     let told = answer.topics.into_iter().find(|topic| topic.name.as_deref() == Some(name));
     let told = told.ok_or_else(|| silent("Metadata", name))?;
@@ -200,12 +283,27 @@ async fn describe(cluster: &Cluster, name: &str) -> Result<Option<TopicDescripti
         return Ok(None);
     }
     check(told.error_code, None, || format!("describe topic {name}"))?;
-    Ok(description(told))
+    Ok(Some(told))
 }
 
 fn description(topic: MetadataResponseTopic) -> Option<TopicDescription> {
     let partitions = i32::try_from(topic.partitions.len()).ok()?;
-    Some(TopicDescription { name: topic.name?, id: topic.topic_id, partitions })
+    let MetadataResponseTopic { topic_id: id, is_internal: internal, .. } = topic;
+    Some(TopicDescription { name: topic.name?, id, partitions, internal })
+}
+
+fn partition(told: MetadataResponsePartition) -> PartitionDescription {
+    PartitionDescription {
+        index: told.partition_index,
+        leader: Some(told.leader_id).filter(|leader| *leader >= 0),
+        leader_epoch: Some(told.leader_epoch).filter(|epoch| *epoch >= 0),
+        replicas: told.replica_nodes,
+        in_sync: told.isr_nodes,
+    }
+}
+
+fn setting(told: DescribeConfigsResourceResult) -> TopicSetting {
+    TopicSetting { name: told.name, value: told.value, own: told.config_source == OF_THE_TOPIC }
 }
 
 async fn describe_config(cluster: &Cluster, name: &str) -> Result<DescribeConfigsResult, Failure> {

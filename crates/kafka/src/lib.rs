@@ -34,16 +34,20 @@ mod connection;
 mod delivery;
 mod error;
 mod fetch;
+mod journal;
 mod ledger;
 mod offsets;
+mod partitioner;
 mod pool;
 mod reader;
 mod watch;
 mod writer;
 
-pub use admin::{Admin, NewTopic, TopicDescription};
+pub use admin::{Admin, NewTopic, PartitionDescription, TopicDescription, TopicSetting};
 pub use error::KafkaError;
 pub use highwater_protocol::ErrorCode;
+pub use journal::Journal;
+pub use partitioner::partition_of;
 pub use reader::{
     EpochEnd, Fetched, ListedOffset, OffsetSpec, ReadRecord, Reader, ReaderSettings, Watermarks,
 };

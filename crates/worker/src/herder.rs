@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::WorkerConfig;
 use crate::cluster::Cluster;
 use crate::configs::{self, ConfigState, TargetState};
-use crate::journal::Journal;
+use crate::journal::journal;
 use crate::keys;
 use crate::offsets::Offsets;
 use crate::pipeline::{self, Pipeline, Properties};
@@ -77,7 +77,7 @@ impl Herder {
         let state = read_configs(&cluster, &config.configs_topic).await?;
         let shared = Arc::new(Shared {
             offsets: Offsets::open(&cluster, &config.offsets_topic).await?,
-            journal: Journal::new(&cluster),
+            journal: journal(&cluster),
             status_topic: config.status_topic.clone(),
             worker_id: config.worker_id.clone(),
             cluster: cluster.clone(),

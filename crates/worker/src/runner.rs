@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_connector::{ConnectorError, ErrorKind, Retry};
+use highwater_kafka::Journal;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -12,7 +13,6 @@ use tracing::Instrument as _;
 
 use crate::cluster::Cluster;
 use crate::counters;
-use crate::journal::Journal;
 use crate::offsets::Offsets;
 use crate::opening;
 use crate::pipeline::Pipeline;

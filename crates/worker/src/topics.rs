@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use highwater_connector::{ConnectorError, ErrorKind, Routing};
-use highwater_kafka::{Admin, ErrorCode, KafkaError, NewTopic};
+use highwater_kafka::{Admin, KafkaError, NewTopic};
 
 use crate::cluster::{REQUEST_OVERHEAD, log_error};
 use crate::pipeline::Pipeline;
@@ -92,26 +92,18 @@ pub(crate) async fn ensure_table(
     check(admin, topic, Use::Table).await
 }
 
-/// Apache Kafka does not know [`FLUSH`] and refuses it, so it is tried with and then without.
 async fn create(
     admin: &Admin,
     name: &str,
     partitions: i32,
     configs: &[(&str, &str)],
 ) -> Result<(), KafkaError> {
-    let mut topic = NewTopic {
+    let topic = NewTopic {
         name: name.to_owned(),
         partitions,
         configs: configs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
     };
-    topic.configs.insert(FLUSH.to_owned(), DURABLE.to_owned());
-    match admin.create_topic(&topic).await {
-        Err(error) if error.is(ErrorCode::INVALID_CONFIG) => {
-            topic.configs.remove(FLUSH);
-            admin.create_topic(&topic).await.map(drop)
-        }
-        other => other.map(drop),
-    }
+    admin.create_durable_topic(&topic).await.map(drop)
 }
 
 /// What a topic is for.
