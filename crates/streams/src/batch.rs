@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// The position of a record that was put into a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +27,7 @@ pub(crate) struct Batch {
     text: Vec<u8>,
     records: u64,
     last: Option<Sent>,
+    since: Option<Instant>,
 }
 
 impl Batch {
@@ -33,6 +35,7 @@ impl Batch {
     pub(crate) fn slot(&mut self) -> &mut Vec<u8> {
         self.text.push(if self.records == 0 { b'[' } else { b',' });
         self.records += 1;
+        self.since.get_or_insert_with(Instant::now);
         &mut self.text
     }
 
@@ -51,9 +54,14 @@ impl Batch {
         self.text.len() as u64 >= bytes
     }
 
+    /// When the first record was added.
+    pub(crate) const fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
     /// The message, if there is anything to send.
     pub(crate) fn take(&mut self) -> Option<Message> {
-        let Self { mut text, records, last } = std::mem::take(self);
+        let Self { mut text, records, last, .. } = std::mem::take(self);
         text.push(b']');
         (records > 0).then(|| Message { text: text.into(), records, last })
     }

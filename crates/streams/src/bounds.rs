@@ -37,7 +37,7 @@ pub(crate) async fn read(
     edges: Watermarks,
     look_back: u64,
 ) -> Result<Bounds, KafkaError> {
-    let first = log.fetch(&view.topic, edges.log_start, 1).await?;
+    let first = log.fetch(&view.source, edges.log_start, 1).await?;
     let oldest = first.records.first().and_then(|record| {
         let change = Change::decode(record).ok()?;
         let mut marks = Marks::default();
@@ -75,7 +75,7 @@ pub(crate) async fn scan(
     let mut next = edges.log_start.max(edges.last_stable.saturating_sub(reach));
     let (mut marks, mut last) = (Marks::default(), None);
     while next < edges.last_stable {
-        let fetched = log.fetch(&view.topic, next, AT_ONCE).await?;
+        let fetched = log.fetch(&view.source, next, AT_ONCE).await?;
         if fetched.next_offset <= next {
             break;
         }

@@ -13,6 +13,8 @@ pub(crate) enum Operation {
     Insert,
     Update,
     Delete,
+    /// What marks a key as deleted for compaction, behind the delete itself.
+    Tombstone,
     Truncate,
     Ddl,
     /// A row of a snapshot; shown as an insert.
@@ -28,7 +30,13 @@ pub(crate) struct Change<'a> {
     pub(crate) states: ColumnStates,
     pub(crate) operation: Operation,
     pub(crate) envelope: Envelope<'a>,
+    /// Key of the other record, where a change of the key stands as a delete and a create.
+    pub(crate) other_key: Option<&'a [u8]>,
 }
+
+/// Debezium's headers of such a delete and of such a create, holding the other one's key.
+const NEW_KEY_HEADER: &str = "__debezium.newkey";
+const OLD_KEY_HEADER: &str = "__debezium.oldkey";
 
 /// The members of the envelope that a stream shows.
 #[derive(Debug, Deserialize)]
@@ -49,8 +57,10 @@ pub(crate) struct Envelope<'a> {
     pub(crate) point: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Source<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     db: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -85,12 +95,18 @@ impl<'a> Change<'a> {
                 .map_err(|error| fault(format!("header hw.states: {error}")))?,
             None => ColumnStates::default(),
         };
-        let value = record.value.as_deref().ok_or_else(|| fault("no value".to_owned()))?;
-        let envelope: Envelope<'a> =
-            serde_json::from_slice(value).map_err(|error| fault(format!("value: {error}")))?;
-        let operation = operation(&envelope.op)
-            .ok_or_else(|| fault(format!("op {:?} is not known", envelope.op)))?;
-        Ok(Self { hw, states, operation, envelope })
+        let (operation, envelope) = content(record).map_err(fault)?;
+        let other_key = match operation {
+            Operation::Delete => record.header(NEW_KEY_HEADER),
+            Operation::Insert => record.header(OLD_KEY_HEADER),
+            _ => None,
+        };
+        Ok(Self { hw, states, operation, envelope, other_key: other_key.map(|key| &key[..]) })
+    }
+
+    /// Name of the connector's server, its `topic.prefix`, beside which tables are described.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.envelope.source.name.as_deref()
     }
 
     /// The qualified name of the table: schema and table, or database and table where the source
@@ -118,6 +134,51 @@ impl<'a> Change<'a> {
         let millis = || source.ts_ms.and_then(|ms| ms.checked_mul(1_000));
         self.hw.commit_time_us.or(source.ts_us).or_else(millis)
     }
+}
+
+/// What a record's value says; a tombstone's has only its key to say.
+fn content(record: &ReadRecord) -> Result<(Operation, Envelope<'_>), String> {
+    let Some(value) = record.value.as_deref() else {
+        let key = record.key.as_deref().ok_or("neither key nor value")?;
+        let key = key_columns(key).ok_or("no value, and the key is no JSON object")?;
+        return Ok((Operation::Tombstone, Envelope::of_tombstone(key)));
+    };
+    let envelope: Envelope<'_> =
+        serde_json::from_slice(value).map_err(|error| format!("value: {error}"))?;
+    let operation =
+        operation(&envelope.op).ok_or_else(|| format!("op {:?} is not known", envelope.op))?;
+    Ok((operation, envelope))
+}
+
+impl<'a> Envelope<'a> {
+    fn of_tombstone(key: &'a RawValue) -> Self {
+        Self {
+            op: Cow::Borrowed("d"),
+            before: Some(key),
+            after: None,
+            source: Source::default(),
+            ddl: None,
+            ddl_inferred: false,
+            point: None,
+        }
+    }
+}
+
+/// The columns of a key, out of the schema that Kafka Connect's converter may have put around them.
+pub(crate) fn key_columns(key: &[u8]) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct WithSchema<'a> {
+        #[serde(borrow, rename = "schema")]
+        _schema: &'a RawValue,
+        #[serde(borrow)]
+        payload: &'a RawValue,
+    }
+    let columns = match serde_json::from_slice::<WithSchema<'_>>(key) {
+        Ok(wrapped) => wrapped.payload,
+        Err(_) => serde_json::from_slice(key).ok()?,
+    };
+    columns.get().starts_with('{').then_some(columns)
 }
 
 /// The operation behind Debezium's letters and our words.

@@ -2,23 +2,23 @@
 
 use highwater_connector::{Finding, Severity};
 
+use crate::refusal::Refusal;
 use crate::service::Service;
+use crate::trail::TopicPartition;
 
-/// Every stream must have the trail that it reads.
+/// Every stream must be readable, and have the topic that it reads.
 pub(crate) async fn examine(service: &Service) -> Vec<Finding> {
     let mut findings = Vec::new();
     for stream in service.registry.all() {
-        let trail = stream.resource.trail();
-        let finding = match service.log.topic(trail).await {
+        let TopicPartition { topic: trail, .. } = stream.resource.source();
+        let finding = match service.log.topic(&trail).await {
             Ok(Some(_)) => continue,
             Ok(None) => Finding::new(
                 Severity::Error,
                 "trail_missing",
                 format!("it reads topic {trail}, which does not exist"),
                 "nobody can connect to it, and no saved position can be resumed",
-                format!(
-                    "start the connector whose topic.prefix is {trail}: highwater connector list"
-                ),
+                "start the connector that writes it: highwater connector list".to_owned(),
             ),
             Err(error) => Finding::new(
                 Severity::Error,
@@ -30,5 +30,11 @@ pub(crate) async fn examine(service: &Service) -> Vec<Finding> {
         };
         findings.push(finding.about(format!("stream {}", stream.name)));
     }
+    findings.extend(service.registry.unreadable().iter().map(|unreadable| {
+        let Refusal { code, what, remedy, .. } = Refusal::stream_unreadable(unreadable);
+        let effect = "nobody can connect to it; all other streams work";
+        Finding::new(Severity::Error, code, what, effect, remedy)
+            .about(format!("stream {}", unreadable.stream))
+    }));
     findings
 }

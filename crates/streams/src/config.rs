@@ -49,6 +49,8 @@ pub struct Limits {
     pub log_patience: Duration,
     /// Bytes asked of the log at once, at most.
     pub fetch_bytes: u32,
+    /// How long a record waits for others to share its message while more are at hand (rule S4).
+    pub linger: Duration,
     /// How long a session tries to send its last message and the close frame.
     pub close_wait: Duration,
 }
@@ -65,6 +67,7 @@ impl Default for Limits {
             table_wait: Duration::from_secs(5),
             log_patience: Duration::from_secs(30),
             fetch_bytes: 1 << 20,
+            linger: Duration::from_millis(5),
             close_wait: Duration::from_secs(2),
         }
     }

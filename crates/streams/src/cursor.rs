@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::config::Limits;
 use crate::feed::View;
-use crate::trail::{Log, OFFSET_OUT_OF_RANGE};
+use crate::trail::{Log, OFFSET_OUT_OF_RANGE, TopicPartition};
 
 /// Why reading cannot go on by itself.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct LastRead {
 /// One reader's place in a trail.
 pub(crate) struct Cursor {
     log: Arc<dyn Log>,
-    topic: String,
+    source: TopicPartition,
     topic_id: Uuid,
     limits: Limits,
     edges: watch::Receiver<Watermarks>,
@@ -57,13 +57,19 @@ impl Cursor {
         next: i64,
         last: Option<LastRead>,
     ) -> Result<Self, Interruption> {
-        let edges = log.watch(&view.topic).await.map_err(Interruption::Unavailable)?;
-        let View { topic, topic_id, .. } = view.clone();
-        Ok(Self { log, topic, topic_id, limits, edges, next, last, verified: Some(Instant::now()) })
+        let edges = log.watch(&view.source).await.map_err(Interruption::Unavailable)?;
+        let View { source, topic_id, .. } = view.clone();
+        let verified = Some(Instant::now());
+        Ok(Self { log, source, topic_id, limits, edges, next, last, verified })
     }
 
     pub(crate) const fn next(&self) -> i64 {
         self.next
+    }
+
+    /// Whether nothing more was at hand when the log was last heard of.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.edges.borrow().last_stable <= self.next
     }
 
     /// The edges, as they are kept up to date.
@@ -133,7 +139,7 @@ impl Cursor {
     async fn watch_again(&self) -> Result<watch::Receiver<Watermarks>, Interruption> {
         let mut patience = Patience::new(self.limits.log_patience);
         loop {
-            match self.log.watch(&self.topic).await {
+            match self.log.watch(&self.source).await {
                 Ok(edges) => return Ok(edges),
                 Err(error) => patience.pause(error).await?,
             }
@@ -155,7 +161,7 @@ impl Cursor {
         if after_outage {
             self.verify().await?;
         }
-        match self.log.fetch(&self.topic, self.next, self.limits.fetch_bytes).await {
+        match self.log.fetch(&self.source, self.next, self.limits.fetch_bytes).await {
             Ok(fetched) => {
                 self.check_epoch(&fetched).await?;
                 Ok(fetched)
@@ -171,7 +177,7 @@ impl Cursor {
 
     /// Whether the log still begins at or below the cursor.
     async fn check_start(&self) -> Result<(), Interruption> {
-        let listed = self.log.list_offset(&self.topic, OffsetSpec::Earliest).await;
+        let listed = self.log.list_offset(&self.source, OffsetSpec::Earliest).await;
         match listed.map_err(Interruption::Unavailable)? {
             Some(earliest) if earliest.offset > self.next => {
                 Err(Interruption::Purged { log_start: earliest.offset })
@@ -182,7 +188,7 @@ impl Cursor {
 
     /// Makes sure that this is still the topic, and that it still holds what was read.
     async fn verify(&self) -> Result<(), Interruption> {
-        let topic = self.log.topic(&self.topic).await;
+        let topic = self.log.topic(&self.source.topic).await;
         let topic = topic.map_err(Interruption::Unavailable)?;
         if topic.is_none_or(|topic| topic.id != self.topic_id) {
             return Err(Interruption::HistoryChanged);
@@ -205,7 +211,7 @@ impl Cursor {
     }
 
     async fn check_reach(&self, last: LastRead) -> Result<(), Interruption> {
-        let end = self.log.epoch_end(&self.topic, last.leader_epoch).await;
+        let end = self.log.epoch_end(&self.source, last.leader_epoch).await;
         let end = end.map_err(Interruption::Unavailable)?;
         // An epoch that retention has forgotten ended long above its purged records.
         let known = end.end_offset >= 0;

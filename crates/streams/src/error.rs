@@ -16,20 +16,4 @@ pub enum StreamsError {
         /// What the log said.
         source: KafkaError,
     },
-    /// A stored resource cannot be read by this release.
-    #[error(
-        "STREAMS_STATE_UNREADABLE: stream {stream} in topic {topic} at offset {offset} cannot be \
-         read: {detail}. Kept: the stored resource, unchanged. Do: start the release that wrote it, \
-         or delete the stream with it."
-    )]
-    Unreadable {
-        /// The state topic.
-        topic: String,
-        /// Name of the stream.
-        stream: String,
-        /// Offset of the stored resource.
-        offset: i64,
-        /// What is wrong.
-        detail: String,
-    },
 }

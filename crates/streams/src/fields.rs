@@ -77,6 +77,19 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A whole number that need not be given.
+    pub(crate) fn optional_integer(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let given =
+            self.values.is_some_and(|values| values.get(name).is_some_and(|v| !v.is_null()));
+        let least = *range.start();
+        let number = self.integer(name, range, least);
+        given.then_some(number)
+    }
+
     /// A text whose number of characters is in `length`.
     pub(crate) fn text(
         &mut self,

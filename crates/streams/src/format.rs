@@ -2,7 +2,7 @@
 
 use highwater_connector::Hw;
 
-use crate::change::{Change, Operation};
+use crate::change::{Change, Operation, key_columns};
 use crate::encoding::Encoding;
 use crate::image;
 use crate::metafields::Meta;
@@ -60,6 +60,12 @@ fn write_marks(record: &mut ObjectWriter<'_>, change: &Change<'_>) {
         }
         _ => {}
     }
+    if let Some(key) = change.other_key {
+        match key_columns(key) {
+            Some(columns) => record.raw("key_change", columns.get()),
+            None => record.value("key_change", &String::from_utf8_lossy(key)),
+        }
+    }
 }
 
 fn write_images(record: &mut ObjectWriter<'_>, encoding: &Encoding, change: &Change<'_>) {
@@ -78,7 +84,7 @@ pub(crate) fn label(encoding: &Encoding, operation: Operation) -> &str {
     match operation {
         Operation::Insert | Operation::SnapshotRow => &labels.insert,
         Operation::Update => &labels.update,
-        Operation::Delete => &labels.delete,
+        Operation::Delete | Operation::Tombstone => &labels.delete,
         Operation::Truncate => &labels.truncate,
         Operation::Ddl => &labels.ddl,
         Operation::SnapshotBegin => "SNAPSHOT_BEGIN",

@@ -9,7 +9,7 @@
 //!
 //! The way of a record through the files: `cursor` reads it from the log, `change` decodes it,
 //! `marks` decides whether it is new, `position` seals its `pos`, `format` writes its JSON, `batch`
-//! joins it with others, `session` sends it. `rest` keeps the resources, `opening` and `resume`
+//! joins it with others, `pump` sends it, `session` ends the connection. `rest` keeps the resources, `opening` and `resume`
 //! decide where a connection begins.
 //!
 //! ```no_run
@@ -45,6 +45,7 @@ pub mod fuzz;
 mod gap;
 mod image;
 mod kafka_log;
+mod key_change;
 mod marks;
 mod metadata;
 mod metafields;
@@ -52,6 +53,7 @@ mod object;
 mod opening;
 mod peer;
 mod position;
+mod pump;
 mod qos;
 mod refusal;
 mod registry;

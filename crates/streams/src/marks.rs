@@ -42,6 +42,16 @@ impl Marks {
         if seen { Verdict::Duplicate } else { Verdict::New }
     }
 
+    /// Whether the record at `hw` is the next part of the event that its lane has come to.
+    pub(crate) fn continues(&self, hw: &Hw) -> bool {
+        let mark = hw.lane.as_ref().and_then(|lane| self.lanes.get(lane));
+        self.generation == Some(hw.generation)
+            && mark.is_some_and(|mark| {
+                (&mark.position, mark.index) == (&hw.position, hw.index)
+                    && mark.part.checked_add(1) == Some(hw.part)
+            })
+    }
+
     /// Takes note of the record at `hw`.
     pub(crate) fn advance(&mut self, hw: &Hw) {
         if self.generation != Some(hw.generation) {

@@ -2,9 +2,9 @@
 
 use highwater_connector::TableDescription;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use crate::encoding::Encoding;
+use crate::feed::View;
 use crate::metafields::Meta;
 
 /// Where a connection begins, for the client to see.
@@ -17,11 +17,16 @@ pub(crate) struct Beginning {
 }
 
 /// Says who produces the stream, from what, and where delivery begins.
-pub(crate) fn stream(encoding: &Encoding, topic: &str, id: Uuid, begin: &Beginning) -> Value {
+pub(crate) fn stream(view: &View, begin: &Beginning) -> Value {
+    let View { source, topic_id, encoding, .. } = view;
+    let mut file = json!({"file": source.topic, "topic_id": topic_id.to_string()});
+    if view.partitions > 1 {
+        file["partition"] = json!(source.partition);
+    }
     json!({
         encoding.meta_fields.name_or_default(Meta::OpType): "STREAM_METADATA",
         "producer": {"name": "highwater", "version": env!("CARGO_PKG_VERSION")},
-        "source": {"file": topic, "topic_id": id.to_string()},
+        "source": file,
         "begin": {"requested": begin.requested, "offset": begin.offset.to_string()},
     })
 }

@@ -21,7 +21,7 @@ use crate::position::{Place, TokenFault};
 use crate::qos::OnGone;
 use crate::refusal::Refusal;
 use crate::resume::{self, Decision, Epoch, Facts, Found};
-use crate::trail::{Log, OFFSET_OUT_OF_RANGE};
+use crate::trail::{Log, OFFSET_OUT_OF_RANGE, TopicPartition};
 
 /// Questions that one decision takes, at most: two, asked again after a purge and after a wait.
 const MOST_QUESTIONS: usize = 12;
@@ -63,7 +63,7 @@ impl<'a> Opening<'a> {
         limits: &'a Limits,
         scans: &'a Semaphore,
     ) -> Result<Self, Refusal> {
-        let edges = log.watch(&view.topic).await.map_err(|error| unavailable(view, &error))?;
+        let edges = log.watch(&view.source).await.map_err(|error| unavailable(view, &error))?;
         Ok(Self { log, view, limits, scans, edges })
     }
 
@@ -107,8 +107,8 @@ impl<'a> Opening<'a> {
     }
 
     async fn try_resume(&mut self, token: &str, on_gone: OnGone) -> Result<Start, Refusal> {
-        let View { stream, topic, contract, sealer, .. } = self.view;
-        let opened = sealer.open(token).map_err(|fault| token_refused(stream, topic, fault));
+        let View { stream, source, contract, sealer, .. } = self.view;
+        let opened = sealer.open(token).map_err(|fault| token_refused(stream, source, fault));
         let (place, marks) = opened?;
         if place.contract != *contract {
             return Err(contract_changed(stream));
@@ -159,14 +159,14 @@ impl<'a> Opening<'a> {
             }
         }
         Err(self.unavailable(&KafkaError::Malformed {
-            what: format!("the edges of {}", self.view.topic),
+            what: format!("the edges of {}", self.view.source),
             detail: "they contradict what can be fetched".to_owned(),
         }))
     }
 
     /// What stands at the position's offset; `None` when the offset is not in the log any more.
     async fn found(&self, place: &Place) -> Result<Option<Found>, Refusal> {
-        let fetched = match self.log.fetch(&self.view.topic, place.offset, 1).await {
+        let fetched = match self.log.fetch(&self.view.source, place.offset, 1).await {
             Err(error) if error.code() == Some(OFFSET_OUT_OF_RANGE) => return Ok(None),
             other => other.map_err(|error| self.unavailable(&error))?,
         };
@@ -193,12 +193,12 @@ impl<'a> Opening<'a> {
     }
 
     async fn listed(&self, spec: OffsetSpec) -> Result<Option<ListedOffset>, Refusal> {
-        let listed = self.log.list_offset(&self.view.topic, spec).await;
+        let listed = self.log.list_offset(&self.view.source, spec).await;
         listed.map_err(|error| self.unavailable(&error))
     }
 
     async fn epoch(&self, place: &Place) -> Result<Epoch, Refusal> {
-        let end = self.log.epoch_end(&self.view.topic, place.leader_epoch).await;
+        let end = self.log.epoch_end(&self.view.source, place.leader_epoch).await;
         let end = end.map_err(|error| self.unavailable(&error))?;
         let latest = self.listed(OffsetSpec::Latest).await?;
         Ok(Epoch { end, current: latest.and_then(|latest| latest.leader_epoch) })
@@ -218,7 +218,7 @@ impl<'a> Opening<'a> {
 
 fn unavailable(view: &View, error: &KafkaError) -> Refusal {
     match error {
-        KafkaError::UnknownPartition { .. } => Refusal::trail_missing(&view.topic),
+        KafkaError::UnknownPartition { .. } => Refusal::trail_missing(&view.source.topic),
         error => Refusal::log_unavailable(error),
     }
 }
@@ -231,7 +231,7 @@ fn contract_changed(stream: &str) -> Refusal {
     )
 }
 
-fn token_refused(stream: &str, topic: &str, fault: TokenFault) -> Refusal {
+fn token_refused(stream: &str, source: &TopicPartition, fault: TokenFault) -> Refusal {
     const AGAIN: &str = "give back the pos exactly as it was received";
     match fault {
         TokenFault::Damaged => Refusal::conflict(
@@ -251,12 +251,15 @@ fn token_refused(stream: &str, topic: &str, fault: TokenFault) -> Refusal {
         ),
         TokenFault::OtherTopic => Refusal::conflict(
             "wrong_topic",
-            format!("the position was given out when {stream} read another topic than {topic}"),
-            "bring source.trail back by PATCH, or begin at earliest or now and reconcile",
+            format!("the position was given out when {stream} read another topic than {source}"),
+            "bring the old source back by PATCH, or begin at earliest or now and reconcile",
         ),
         TokenFault::TopicRemade => Refusal::conflict(
             "history_changed",
-            format!("the topic {topic} was deleted and made anew since the position was given out"),
+            format!(
+                "the topic {} was deleted and made anew since the position was given out",
+                source.topic
+            ),
             "reconcile, then begin at earliest",
         ),
     }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::closing::{CloseCode, Ending};
+use crate::pump::Outlet;
 
 /// When a connection counts as dead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,17 +39,19 @@ pub(crate) fn split(socket: WebSocket) -> (Peer, Inbox) {
     (peer, Inbox { frames })
 }
 
-impl Peer {
+impl Outlet for Peer {
     /// Sends a text message and waits until the network took it. That a client takes data is a
     /// sign of life, for it may be too busy reading to answer a ping that stands behind the data.
-    pub(crate) async fn send(&self, text: Bytes) -> Result<(), Ending> {
+    async fn send(&self, text: Bytes) -> Result<(), Ending> {
         // The text is JSON that this crate wrote out of valid UTF-8.
         let text = Utf8Bytes::try_from(text).map_err(|_| Ending::Left)?;
         let sent = self.sink.lock().await.send(Message::Text(text)).await;
         self.lives();
         sent.map_err(|_| Ending::Left)
     }
+}
 
+impl Peer {
     fn lives(&self) {
         *self.alive.lock() = Instant::now();
     }

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::contract::ContractHash;
 use crate::fingerprint::{Fingerprint, first};
 use crate::marks::{Mark, Marks};
+use crate::trail::TopicPartition;
 
 /// Version of the layout.
 const VERSION: u8 = 1;
@@ -45,13 +46,13 @@ pub(crate) enum TokenFault {
     Version(u8),
     /// Given out by another stream.
     OtherStream,
-    /// Given out by this stream when it read another topic.
+    /// Given out by this stream when it read another topic or partition.
     OtherTopic,
     /// The topic was deleted and one of the same name made since.
     TopicRemade,
 }
 
-/// Seals and opens the tokens of one stream over one topic.
+/// Seals and opens the tokens of one stream over one partition.
 #[derive(Clone)]
 pub(crate) struct Sealer {
     head: [u8; HEAD],
@@ -65,11 +66,11 @@ impl std::fmt::Debug for Sealer {
 }
 
 impl Sealer {
-    pub(crate) fn new(stream: &str, topic: &str, topic_id: Uuid) -> Self {
+    pub(crate) fn new(stream: &str, source: &TopicPartition, topic_id: Uuid) -> Self {
         let mut head = [0; HEAD];
         head[0] = VERSION;
         head[1..5].copy_from_slice(&short("stream", stream.as_bytes()));
-        head[5..9].copy_from_slice(&short("topic", topic.as_bytes()));
+        head[5..9].copy_from_slice(&short("topic", source.to_string().as_bytes()));
         head[9..13].copy_from_slice(&short("topic id", topic_id.as_bytes()));
         let check = checksum(&head);
         head[13..].copy_from_slice(&check);

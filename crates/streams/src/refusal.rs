@@ -8,6 +8,7 @@ use highwater_kafka::KafkaError;
 use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
+use crate::state::Unreadable;
 use crate::time;
 
 /// What is safe whenever a connection is refused or ended.
@@ -69,6 +70,24 @@ impl Refusal {
             format!("there is no stream named {stream}"),
             "GET /services/v2/stream lists the streams; POST /services/v2/stream/NAME makes one",
         )
+    }
+
+    /// What is stored of the stream cannot be read by this release.
+    pub(crate) fn stream_unreadable(unreadable: &Unreadable) -> Self {
+        let Unreadable { stream, topic, offset, detail } = unreadable;
+        Self::new(
+            StatusCode::CONFLICT,
+            "stream_unreadable",
+            format!(
+                "stream {stream} cannot be read as it is stored in topic {topic} at offset \
+                 {offset}: {detail}"
+            ),
+            format!(
+                "start the release that wrote it, or delete it with `highwater stream delete \
+                 {stream}` and make it anew"
+            ),
+        )
+        .keeping("the stored stream, unchanged, and everything in the log")
     }
 
     /// The log does not answer.

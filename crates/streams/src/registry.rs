@@ -14,6 +14,7 @@ use crate::config::Limits;
 use crate::qos::QualityOfService;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::state::{Restored, Unreadable};
 use crate::time;
 
 /// What the connections of a stream are told.
@@ -95,17 +96,22 @@ impl Stream {
 pub(crate) struct Registry {
     limits: Limits,
     streams: RwLock<BTreeMap<String, Arc<Stream>>>,
+    /// Stored streams that this release cannot read, by name.
+    unreadable: RwLock<BTreeMap<String, Unreadable>>,
     next_session: AtomicU64,
     open: watch::Sender<usize>,
 }
 
 impl Registry {
-    pub(crate) fn new(limits: Limits, streams: Vec<Arc<Stream>>) -> Self {
+    pub(crate) fn new(limits: Limits, restored: Restored) -> Self {
+        let named = |stream: Arc<Stream>| (stream.name.clone(), stream);
+        let streams = restored.streams.into_iter().map(named).collect();
+        let named = |unreadable: Unreadable| (unreadable.stream.clone(), unreadable);
+        let unreadable = restored.unreadable.into_iter().map(named).collect();
         Self {
             limits,
-            streams: RwLock::new(
-                streams.into_iter().map(|stream| (stream.name.clone(), stream)).collect(),
-            ),
+            streams: RwLock::new(streams),
+            unreadable: RwLock::new(unreadable),
             next_session: AtomicU64::new(1),
             open: watch::Sender::new(0),
         }
@@ -115,15 +121,31 @@ impl Registry {
         self.streams.read().values().cloned().collect()
     }
 
+    pub(crate) fn unreadable(&self) -> Vec<Unreadable> {
+        self.unreadable.read().values().cloned().collect()
+    }
+
     /// # Errors
-    /// When there is no such stream.
+    /// When there is no such stream, or it cannot be read.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Stream>, Refusal> {
+        if let Some(unreadable) = self.unreadable.read().get(name) {
+            return Err(Refusal::stream_unreadable(unreadable));
+        }
         self.streams.read().get(name).cloned().ok_or_else(|| Refusal::not_found(name))
+    }
+
+    /// Whether a stream of this name is stored, be it readable or not.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn known(&self, name: &str) -> Result<(), Refusal> {
+        let known = self.unreadable.read().contains_key(name);
+        if known { Ok(()) } else { self.get(name).map(drop) }
     }
 
     /// Whether another stream may be made.
     pub(crate) fn is_full(&self) -> bool {
-        self.streams.read().len() >= self.limits.streams
+        self.streams.read().len() + self.unreadable.read().len() >= self.limits.streams
     }
 
     /// Puts a stream in the place of the one of its name.
@@ -135,6 +157,7 @@ impl Registry {
     }
 
     pub(crate) fn remove(&self, name: &str) {
+        self.unreadable.write().remove(name);
         let before = self.streams.write().remove(name);
         if let Some(before) = before {
             before.end(Standing::Deleted);

@@ -7,6 +7,7 @@ use crate::contract::ContractHash;
 use crate::encoding::Encoding;
 use crate::fields::{Fields, Problem};
 use crate::qos::QualityOfService;
+use crate::trail::TopicPartition;
 
 /// A checked stream configuration, every default spelled out.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -27,9 +28,18 @@ pub(crate) struct Resource {
     encoding: EncodingAttribute,
 }
 
+/// What a stream reads.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-struct Source {
-    trail: String,
+#[serde(untagged)]
+enum Source {
+    /// A trail, which has one partition (rule R2).
+    Trail { trail: String },
+    /// One partition of a topic of a table; the only one when none is named.
+    Topic {
+        topic: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        partition: Option<i32>,
+    },
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -54,7 +64,7 @@ impl Resource {
         let resource = Self {
             schema: "ogg:dataStream",
             description: fields.text("description", 0..=4_096),
-            source: Source { trail: trail(&mut fields) },
+            source: source(&mut fields),
             quality_of_service: fields.choice(
                 "qualityOfService",
                 &QualityOfService::NAMES,
@@ -70,9 +80,19 @@ impl Resource {
         if problems.is_empty() { Ok(resource) } else { Err(problems) }
     }
 
-    /// Topic that it reads.
-    pub(crate) fn trail(&self) -> &str {
-        &self.source.trail
+    /// Topic and partition that it reads.
+    pub(crate) fn source(&self) -> TopicPartition {
+        match &self.source {
+            Source::Trail { trail } => TopicPartition::first(trail),
+            Source::Topic { topic, partition } => {
+                TopicPartition { topic: topic.clone(), partition: partition.unwrap_or(0) }
+            }
+        }
+    }
+
+    /// Whether the partition is named, and not taken to be the only one.
+    pub(crate) const fn names_partition(&self) -> bool {
+        matches!(self.source, Source::Topic { partition: Some(_), .. })
     }
 
     pub(crate) const fn encoding(&self) -> &Encoding {
@@ -97,19 +117,45 @@ fn encoding(fields: &mut Fields<'_>) -> Encoding {
     encoding
 }
 
-fn trail(fields: &mut Fields<'_>) -> String {
+fn source(fields: &mut Fields<'_>) -> Source {
+    let nothing = || Source::Trail { trail: String::new() };
     let Some(value) = fields.get("source") else {
-        fields.wrong("source", "must be given, as {\"trail\": \"NAME OF THE TOPIC\"}");
-        return String::new();
+        let example = "must be given, as {\"trail\": \"NAME OF THE TOPIC\"}";
+        fields.wrong("source", example);
+        return nothing();
     };
     let mut source = Fields::of("source", value);
     source.later("path", &Value::Null, "a trail is a topic and has no folder, so leave it out");
-    let trail = source.text("trail", 2..=512).unwrap_or_default();
-    if trail.is_empty() || !trail.chars().all(allowed_in_trail) {
-        source.wrong("trail", "must name a topic: letters, digits and _ # $ / - .");
-    }
+    let partition = source.optional_integer("partition", 0..=i32::MAX as u64);
+    let partition = partition.and_then(|partition| i32::try_from(partition).ok());
+    let read = match (topic(&mut source, "trail"), topic(&mut source, "topic")) {
+        (Some(trail), None) => {
+            if partition.is_some() {
+                source.wrong("partition", "goes with source.topic: a trail has one partition");
+            }
+            Source::Trail { trail }
+        }
+        (None, Some(topic)) => Source::Topic { topic, partition },
+        (Some(_), Some(_)) => {
+            source.wrong("topic", "cannot stand beside source.trail; name one of them");
+            nothing()
+        }
+        (None, None) => {
+            source.wrong("trail", "must name a topic: letters, digits and _ # $ / - .");
+            nothing()
+        }
+    };
     fields.absorb(source.finish());
-    trail
+    read
+}
+
+/// The topic that an attribute names, if it stands there.
+fn topic(source: &mut Fields<'_>, attribute: &'static str) -> Option<String> {
+    let name = source.text(attribute, 2..=512)?;
+    if !name.chars().all(allowed_in_trail) {
+        source.wrong(attribute, "must name a topic: letters, digits and _ # $ / - .");
+    }
+    Some(name)
 }
 
 /// The original's alphabet and the dot, which topic names are full of.

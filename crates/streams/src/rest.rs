@@ -20,6 +20,7 @@ use crate::registry::Stream;
 use crate::resource::{Resource, is_stream_name, merge};
 use crate::service::Service;
 use crate::session::Session;
+use crate::trail::TopicPartition;
 use crate::{state, status, vetting};
 
 const BASE: &str = "/services/v2/stream";
@@ -47,20 +48,24 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
 
 async fn list(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let base = base_url(&service, &headers);
-    let items: Vec<Value> = service
-        .registry
-        .all()
-        .iter()
-        .map(|stream| {
-            json!({
-                "$schema": "ogg:collectionItem",
-                "name": stream.name,
-                "status": "running",
-                "links": links(&base, &stream.name, &["canonical", "self"]),
-                "details": stream.resource.to_json(),
-            })
+    let item = |name: &str, status: &str, details: Value| {
+        json!({
+            "$schema": "ogg:collectionItem",
+            "name": name,
+            "status": status,
+            "links": links(&base, name, &["canonical", "self"]),
+            "details": details,
         })
-        .collect();
+    };
+    let streams = service.registry.all();
+    let readable =
+        streams.iter().map(|stream| item(&stream.name, "running", stream.resource.to_json()));
+    let unreadable = service.registry.unreadable();
+    let unreadable = unreadable.iter().map(|unreadable| {
+        let details = Refusal::stream_unreadable(unreadable).to_json();
+        item(&unreadable.stream, "unreadable", details)
+    });
+    let items: Vec<Value> = readable.chain(unreadable).collect();
     let document = json!({"$schema": "ogg:dataStreamCollection", "items": items});
     let links = json!([{"rel": "canonical", "href": format!("{base}{BASE}"), "mediaType": JSON},
         {"rel": "self", "href": format!("{base}{BASE}"), "mediaType": JSON}]);
@@ -105,17 +110,18 @@ async fn connect(
     let request = ConnectionRequest::parse(pairs, resource.quality_of_service)?;
     let qos = request.quality_of_service;
     let admission = service.registry.admit(&stream, &request.begin, qos)?;
-    let topic = resource.trail();
-    let described = service.log.topic(topic).await;
+    let TopicPartition { topic, partition } = resource.source();
+    let described = service.log.topic(&topic).await;
     let described = described.map_err(|error| Refusal::log_unavailable(&error))?;
-    let topic_id = described.ok_or_else(|| Refusal::trail_missing(topic))?.id;
-    let view = View::new(&stream.name, topic, topic_id, resource.encoding().clone());
+    let described = described.filter(|described| partition < described.partitions);
+    let described = described.ok_or_else(|| Refusal::trail_missing(&topic))?;
+    let view = View::new(&stream.name, &described, partition, resource.encoding().clone());
     let limits = service.config.limits.clone();
     let mut opening = Opening::new(&service.log, &view, &limits, &service.scans).await?;
     let start = opening.start(&request).await?;
     let session = Session {
         log: service.log.clone(),
-        tables: service.tables(topic, topic_id),
+        descriptions: service.descriptions.clone(),
         limits,
         admission,
         view,
@@ -145,7 +151,7 @@ async fn create(
     }
     let resource = checked(&json_body(&headers, &body, &[JSON])?)?;
     let _one_at_a_time = service.changing.lock().await;
-    if service.registry.get(&name).is_ok() {
+    if service.registry.known(&name).is_ok() {
         return Err(Refusal::conflict(
             "stream_exists",
             format!("a stream named {name} exists"),
@@ -159,7 +165,7 @@ async fn create(
             "delete a stream that nobody reads",
         ));
     }
-    vetting::check(service.log.as_ref(), resource.trail()).await?;
+    vetting::check(service.log.as_ref(), &resource).await?;
     let stream = put(&service, &name, resource).await?;
     let mut response = shown(&service, &headers, StatusCode::CREATED, &stream);
     let location = format!("{}{BASE}/{name}", base_url(&service, &headers));
@@ -185,7 +191,7 @@ async fn change(
     if resource == stream.resource {
         return Ok(shown(&service, &headers, StatusCode::OK, &stream));
     }
-    vetting::check(service.log.as_ref(), resource.trail()).await?;
+    vetting::check(service.log.as_ref(), &resource).await?;
     let stream = put(&service, &name, resource).await?;
     Ok(shown(&service, &headers, StatusCode::OK, &stream))
 }
@@ -195,7 +201,7 @@ async fn remove(
     Path(name): Path<String>,
 ) -> Result<Response, Refusal> {
     let _one_at_a_time = service.changing.lock().await;
-    service.registry.get(&name)?;
+    service.registry.known(&name)?;
     let removed = state::remove(service.log.as_ref(), &service.config.state_topic, &name).await;
     removed.map_err(|error| not_stored(&error))?;
     service.registry.remove(&name);

@@ -1,13 +1,10 @@
 //! The streams service: what the binary starts, mounts and stops.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
 use highwater_connector::Finding;
-use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use uuid::Uuid;
 
 use crate::checkup;
 use crate::config::StreamsConfig;
@@ -16,7 +13,7 @@ use crate::kafka_log::KafkaLog;
 use crate::registry::Registry;
 use crate::rest;
 use crate::state;
-use crate::tables::Tables;
+use crate::tables::Descriptions;
 use crate::trail::Log;
 
 /// Connections that may read back over a trail at a time; others wait their turn.
@@ -37,7 +34,7 @@ pub(crate) struct Service {
     pub(crate) changing: tokio::sync::Mutex<()>,
     /// Places for those who read back over a trail.
     pub(crate) scans: Semaphore,
-    tables: Mutex<HashMap<String, (Uuid, Arc<Tables>)>>,
+    pub(crate) descriptions: Arc<Descriptions>,
 }
 
 impl std::fmt::Debug for Streams {
@@ -51,8 +48,8 @@ impl Streams {
     /// holds.
     ///
     /// # Errors
-    /// When the state topic cannot be made or read, or holds a stream that this release cannot
-    /// read.
+    /// When the state topic cannot be made or read. A stream in it that this release cannot read is
+    /// refused by name; the others work.
     pub async fn start(config: StreamsConfig) -> Result<Self, StreamsError> {
         let log = Arc::new(KafkaLog::new(&config.bootstrap));
         Self::start_over(log, config).await
@@ -62,13 +59,14 @@ impl Streams {
         log: Arc<dyn Log>,
         config: StreamsConfig,
     ) -> Result<Self, StreamsError> {
-        let streams = state::restore(log.as_ref(), &config.state_topic).await?;
-        tracing::info!(streams = streams.len(), topic = config.state_topic, "streams restored");
-        let registry = Arc::new(Registry::new(config.limits.clone(), streams));
+        let restored = state::restore(log.as_ref(), &config.state_topic).await?;
+        let streams = restored.streams.len();
+        tracing::info!(streams, topic = config.state_topic, "streams restored");
+        let registry = Arc::new(Registry::new(config.limits.clone(), restored));
         let changing = tokio::sync::Mutex::default();
-        let tables = Mutex::default();
+        let descriptions = Arc::new(Descriptions::new(log.clone()));
         let scans = Semaphore::new(SCANS);
-        let service = Service { config, log, registry, changing, scans, tables };
+        let service = Service { config, log, registry, changing, scans, descriptions };
         Ok(Self { service: Arc::new(service) })
     }
 
@@ -87,19 +85,5 @@ impl Streams {
     pub async fn shutdown(&self) {
         self.service.registry.stop().await;
         self.service.log.close().await;
-    }
-}
-
-impl Service {
-    /// The table descriptions of a trail, shared by everyone who reads it. A topic made anew
-    /// shares nothing with the one before.
-    pub(crate) fn tables(&self, trail: &str, topic_id: Uuid) -> Arc<Tables> {
-        let mut tables = self.tables.lock();
-        let fresh = || (topic_id, Arc::new(Tables::of_trail(self.log.clone(), trail)));
-        let entry = tables.entry(trail.to_owned()).or_insert_with(fresh);
-        if entry.0 != topic_id {
-            *entry = fresh();
-        }
-        entry.1.clone()
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::error::StreamsError;
 use crate::registry::Stream;
 use crate::resource::Resource;
-use crate::trail::Log;
+use crate::trail::{Log, TopicPartition};
 
 /// Version of the stored form.
 const VERSION: u8 = 1;
@@ -21,18 +21,48 @@ struct Stored {
     stream: Value,
 }
 
+/// A stored stream that this release cannot read. It is refused by name; the others work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unreadable {
+    pub(crate) stream: String,
+    /// The topic of state.
+    pub(crate) topic: String,
+    pub(crate) offset: i64,
+    /// What is wrong.
+    pub(crate) detail: String,
+}
+
+/// What the topic of state holds.
+#[derive(Default)]
+pub(crate) struct Restored {
+    pub(crate) streams: Vec<Arc<Stream>>,
+    pub(crate) unreadable: Vec<Unreadable>,
+}
+
 /// Makes the topic when it is missing, and reads the streams that it holds.
-pub(crate) async fn restore(log: &dyn Log, topic: &str) -> Result<Vec<Arc<Stream>>, StreamsError> {
+pub(crate) async fn restore(log: &dyn Log, topic: &str) -> Result<Restored, StreamsError> {
     let failed = |source| StreamsError::State { topic: topic.to_owned(), source };
-    let settings = [("cleanup.policy", "compact"), ("highwater.flush", "durable")];
     let new = NewTopic {
         name: topic.to_owned(),
         partitions: 1,
-        configs: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        configs: [("cleanup.policy".to_owned(), "compact".to_owned())].into(),
     };
     log.create_topic(&new).await.map_err(failed)?;
     let newest = read_newest(log, topic).await.map_err(failed)?;
-    newest.iter().map(|(name, record)| stream(topic, name, record)).collect()
+    let mut restored = Restored::default();
+    for (name, record) in &newest {
+        match parse(record) {
+            Ok(resource) => restored.streams.push(Stream::new(name, resource)),
+            Err(detail) => restored.unreadable.push(unreadable(topic, name, record, detail)),
+        }
+    }
+    Ok(restored)
+}
+
+fn unreadable(topic: &str, name: &str, record: &ReadRecord, detail: String) -> Unreadable {
+    tracing::error!(stream = name, topic, offset = record.offset, detail, "unreadable stream");
+    let (stream, topic) = (name.to_owned(), topic.to_owned());
+    Unreadable { stream, topic, offset: record.offset, detail }
 }
 
 /// The newest record of each name.
@@ -41,12 +71,13 @@ async fn read_newest(
     topic: &str,
 ) -> Result<BTreeMap<String, ReadRecord>, KafkaError> {
     const AT_ONCE: u32 = 1 << 20;
-    let end = log.list_offset(topic, OffsetSpec::Latest).await?.map_or(0, |end| end.offset);
-    let start = log.list_offset(topic, OffsetSpec::Earliest).await?;
+    let at = TopicPartition::first(topic);
+    let end = log.list_offset(&at, OffsetSpec::Latest).await?.map_or(0, |end| end.offset);
+    let start = log.list_offset(&at, OffsetSpec::Earliest).await?;
     let mut next = start.map_or(0, |start| start.offset);
     let mut newest = BTreeMap::new();
     while next < end {
-        let Fetched { records, next_offset, .. } = log.fetch(topic, next, AT_ONCE).await?;
+        let Fetched { records, next_offset, .. } = log.fetch(&at, next, AT_ONCE).await?;
         if next_offset <= next {
             return Err(KafkaError::Malformed {
                 what: format!("topic {topic} at offset {next}"),
@@ -63,17 +94,6 @@ async fn read_newest(
         }
     }
     Ok(newest)
-}
-
-fn stream(topic: &str, name: &str, record: &ReadRecord) -> Result<Arc<Stream>, StreamsError> {
-    parse(record).map(|resource| Stream::new(name, resource)).map_err(|detail| {
-        StreamsError::Unreadable {
-            topic: topic.to_owned(),
-            stream: name.to_owned(),
-            offset: record.offset,
-            detail,
-        }
-    })
 }
 
 pub(crate) fn parse(record: &ReadRecord) -> Result<Resource, String> {

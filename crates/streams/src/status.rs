@@ -9,10 +9,19 @@ use serde_json::{Value, json};
 use crate::refusal::Refusal;
 use crate::registry::{SessionStatus, Stream};
 use crate::service::Service;
+use crate::trail::TopicPartition;
 
 /// All streams in short.
 pub(crate) async fn list(State(service): State<Arc<Service>>) -> Json<Value> {
-    let streams: Vec<Value> = service.registry.all().iter().map(|stream| brief(stream)).collect();
+    let mut streams: Vec<Value> =
+        service.registry.all().iter().map(|stream| brief(stream)).collect();
+    streams.extend(service.registry.unreadable().iter().map(|unreadable| {
+        json!({
+            "name": unreadable.stream,
+            "activity": "refused: what is stored of it cannot be read",
+            "error": Refusal::stream_unreadable(unreadable).to_json(),
+        })
+    }));
     Json(json!({"streams": streams}))
 }
 
@@ -25,15 +34,17 @@ pub(crate) async fn show(
     let mut status = brief(&stream);
     let sessions = stream.sessions();
     status["sessions"] = sessions.iter().map(|session| describe(session)).collect();
-    status["trail"] = trail(&service, stream.resource.trail()).await;
+    status["trail"] = trail(&service, &stream.resource.source()).await;
     Ok(Json(status))
 }
 
 fn brief(stream: &Stream) -> Value {
     let sessions = stream.sessions();
+    let source = stream.resource.source();
     json!({
         "name": stream.name,
-        "topic": stream.resource.trail(),
+        "topic": source.topic,
+        "partition": source.partition,
         "contract": stream.resource.contract().to_string(),
         "qualityOfService": stream.resource.quality_of_service,
         "connections": sessions.len(),
@@ -74,8 +85,8 @@ fn describe(session: &SessionStatus) -> Value {
 }
 
 /// The edges of the trail, or why they are not known.
-async fn trail(service: &Service, topic: &str) -> Value {
-    match service.log.watch(topic).await {
+async fn trail(service: &Service, source: &TopicPartition) -> Value {
+    match service.log.watch(source).await {
         Ok(edges) => {
             let edges = *edges.borrow();
             json!({

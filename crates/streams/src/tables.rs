@@ -1,36 +1,69 @@
-//! Table descriptions of one trail (rule R4), read from the schema topic beside it.
+//! Table descriptions (rule R4), read from the schema topic beside a trail or beside the topics of
+//! tables: both are named by the connector's server.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use highwater_connector::{TableDescription, TableKey, schema_topic};
 use highwater_kafka::{KafkaError, OffsetSpec, ReadRecord};
-use parking_lot::RwLock;
+use parking_lot::{Mutex as SyncMutex, RwLock};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use uuid::Uuid;
 
-use crate::trail::{Log, OFFSET_OUT_OF_RANGE};
+use crate::trail::{Log, OFFSET_OUT_OF_RANGE, TopicPartition};
 
 /// How often a description that is not there yet is looked for.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// All descriptions of a trail, shared by its sessions.
+/// The descriptions that sessions are using, by schema topic and its id: a topic made anew shares
+/// nothing with the one before. What nobody uses any longer is forgotten.
+pub(crate) struct Descriptions {
+    log: Arc<dyn Log>,
+    used: SyncMutex<HashMap<(String, Uuid), Weak<Tables>>>,
+}
+
+impl Descriptions {
+    pub(crate) fn new(log: Arc<dyn Log>) -> Self {
+        Self { log, used: SyncMutex::default() }
+    }
+
+    /// The descriptions of a server's tables.
+    ///
+    /// # Errors
+    /// When the log cannot be asked which topic it is.
+    pub(crate) async fn of_server(&self, server: &str) -> Result<Arc<Tables>, KafkaError> {
+        let topic = schema_topic(server);
+        let id = self.log.topic(&topic).await?.map_or(Uuid::nil(), |topic| topic.id);
+        let mut used = self.used.lock();
+        if let Some(tables) = used.get(&(topic.clone(), id)).and_then(Weak::upgrade) {
+            return Ok(tables);
+        }
+        used.retain(|_, tables| tables.strong_count() > 0);
+        let tables = Arc::new(Tables::new(self.log.clone(), &topic));
+        used.insert((topic, id), Arc::downgrade(&tables));
+        Ok(tables)
+    }
+}
+
+/// All descriptions in one schema topic, shared by sessions.
 pub(crate) struct Tables {
     log: Arc<dyn Log>,
-    topic: String,
+    source: TopicPartition,
     known: RwLock<HashMap<TableKey, Arc<TableDescription>>>,
     /// Offset to read on from.
     next: Mutex<i64>,
 }
 
 impl Tables {
-    pub(crate) fn of_trail(log: Arc<dyn Log>, trail: &str) -> Self {
-        Self { log, topic: schema_topic(trail), known: RwLock::default(), next: Mutex::new(0) }
+    fn new(log: Arc<dyn Log>, topic: &str) -> Self {
+        let source = TopicPartition::first(topic);
+        Self { log, source, known: RwLock::default(), next: Mutex::new(0) }
     }
 
     pub(crate) fn topic(&self) -> &str {
-        &self.topic
+        &self.source.topic
     }
 
     /// A description, waited for if it is not there yet; `None` when it did not come.
@@ -45,7 +78,7 @@ impl Tables {
                 return Some(table);
             }
             if let Err(error) = self.read_on().await {
-                tracing::debug!(topic = self.topic, %error, "table descriptions not readable now");
+                tracing::debug!(topic = self.source.topic, %error, "table descriptions not readable now");
             }
             match self.known(key) {
                 None if Instant::now() < deadline => tokio::time::sleep(LOOK_AGAIN).await,
@@ -64,10 +97,10 @@ impl Tables {
         const AT_ONCE: u32 = 1 << 20;
         let mut next = self.next.lock().await;
         loop {
-            let fetched = match self.log.fetch(&self.topic, *next, AT_ONCE).await {
+            let fetched = match self.log.fetch(&self.source, *next, AT_ONCE).await {
                 Err(error) if error.code() == Some(OFFSET_OUT_OF_RANGE) => {
                     *next = self.log_start().await?;
-                    self.log.fetch(&self.topic, *next, AT_ONCE).await?
+                    self.log.fetch(&self.source, *next, AT_ONCE).await?
                 }
                 other => other?,
             };
@@ -80,7 +113,7 @@ impl Tables {
     }
 
     async fn log_start(&self) -> Result<i64, KafkaError> {
-        let earliest = self.log.list_offset(&self.topic, OffsetSpec::Earliest).await?;
+        let earliest = self.log.list_offset(&self.source, OffsetSpec::Earliest).await?;
         Ok(earliest.map_or(0, |earliest| earliest.offset))
     }
 
@@ -94,7 +127,7 @@ impl Tables {
             Some(Ok(table)) => drop(self.known.write().insert(key, Arc::new(table))),
             None => drop(self.known.write().remove(&key)),
             Some(Err(error)) => tracing::warn!(
-                topic = self.topic,
+                topic = self.source.topic,
                 offset = record.offset,
                 %error,
                 "unreadable table description passed over"

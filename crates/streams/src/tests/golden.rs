@@ -1,7 +1,7 @@
 //! The JSON of each kind of record, letter by letter.
 
 use highwater_connector::{ColumnStates, Hw};
-use highwater_kafka::ReadRecord;
+use highwater_kafka::{ReadRecord, TopicDescription};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -22,9 +22,14 @@ fn encoding(json: Value) -> Encoding {
     Resource::parse(&body).unwrap().encoding().clone()
 }
 
+fn view(encoding: Encoding) -> View {
+    let (name, id) = ("shop".to_owned(), Uuid::nil());
+    View::new("orders", &TopicDescription { name, id, partitions: 1, internal: false }, 0, encoding)
+}
+
 /// The record's JSON under an encoding, its `pos` replaced by three dots.
 fn shown(encoding: &Encoding, record: &ReadRecord) -> String {
-    let view = View::new("orders", "shop", Uuid::nil(), encoding.clone());
+    let view = view(encoding.clone());
     let mut feed = Feed::new(view, QualityOfService::ExactlyOnce, Marks::default());
     feed.describe(&orders(1), &mut Batch::default());
     let mut batch = Batch::default();
@@ -193,7 +198,7 @@ fn metadata_and_schema_records() {
     let encoding = Encoding::default();
     let begin = Beginning { requested: "earliest", offset: 3 };
     assert_eq!(
-        metadata::stream(&encoding, "shop", Uuid::nil(), &begin),
+        metadata::stream(&view(encoding.clone()), &begin),
         json!({
             "op_type": "STREAM_METADATA",
             "producer": {"name": "highwater", "version": env!("CARGO_PKG_VERSION")},

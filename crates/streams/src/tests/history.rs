@@ -117,7 +117,7 @@ struct Client {
 
 impl Client {
     fn new(log: &Arc<MemoryLog>, qos: QualityOfService) -> Self {
-        let view = View::new("orders", TRAIL, log.topic_id(TRAIL), Encoding::default());
+        let view = log.view(Encoding::default());
         let trail = log.records(TRAIL);
         let log: Arc<dyn Log> = log.clone();
         let (pos, seen, positions) = (None, Vec::new(), BTreeMap::new());

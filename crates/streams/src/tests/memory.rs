@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use highwater_kafka::{
@@ -13,12 +14,18 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::trail::{Log, OFFSET_OUT_OF_RANGE};
+use super::trails::TRAIL;
+use crate::encoding::Encoding;
+use crate::feed::View;
+use crate::trail::{Log, OFFSET_OUT_OF_RANGE, TopicPartition};
 
+/// Each further partition of a topic is a topic by itself, named as [`TopicPartition`] shows it.
 #[derive(Default)]
 pub(crate) struct MemoryLog {
     topics: Mutex<BTreeMap<String, Topic>>,
     away: AtomicBool,
+    /// How long a fetch takes.
+    fetch_time: Mutex<Duration>,
     pub(crate) largest_fetch: AtomicUsize,
 }
 
@@ -124,6 +131,17 @@ impl MemoryLog {
         self.away.store(away, Ordering::SeqCst);
     }
 
+    /// The view of a stream `orders` of the trail.
+    pub(crate) fn view(&self, encoding: Encoding) -> View {
+        let (name, id) = (TRAIL.to_owned(), self.topic_id(TRAIL));
+        let topic = TopicDescription { name, id, partitions: 1, internal: false };
+        View::new("orders", &topic, 0, encoding)
+    }
+
+    pub(crate) fn set_fetch_time(&self, time: Duration) {
+        *self.fetch_time.lock() = time;
+    }
+
     pub(crate) fn records(&self, topic: &str) -> Vec<ReadRecord> {
         self.topics.lock()[topic].records.values().cloned().collect()
     }
@@ -154,6 +172,7 @@ impl Log for MemoryLog {
             name: name.to_owned(),
             id: topic.id,
             partitions: topic.partitions,
+            internal: false,
         });
         match described {
             Err(KafkaError::UnknownPartition { .. }) => Ok(None),
@@ -169,8 +188,17 @@ impl Log for MemoryLog {
         Ok(true)
     }
 
-    async fn fetch(&self, topic: &str, offset: i64, max_bytes: u32) -> Result<Fetched, KafkaError> {
-        self.with(topic, |topic| {
+    async fn fetch(
+        &self,
+        at: &TopicPartition,
+        offset: i64,
+        max_bytes: u32,
+    ) -> Result<Fetched, KafkaError> {
+        let time = *self.fetch_time.lock();
+        if !time.is_zero() {
+            tokio::time::sleep(time).await;
+        }
+        self.with(&at.to_string(), |topic| {
             if !(topic.log_start..=topic.end).contains(&offset) {
                 return Err(KafkaError::Refused {
                     what: format!("fetch at offset {offset}"),
@@ -196,16 +224,16 @@ impl Log for MemoryLog {
         })?
     }
 
-    async fn watch(&self, topic: &str) -> Result<watch::Receiver<Watermarks>, KafkaError> {
-        self.with(topic, |topic| topic.edges.subscribe())
+    async fn watch(&self, at: &TopicPartition) -> Result<watch::Receiver<Watermarks>, KafkaError> {
+        self.with(&at.to_string(), |topic| topic.edges.subscribe())
     }
 
     async fn list_offset(
         &self,
-        topic: &str,
+        at: &TopicPartition,
         spec: OffsetSpec,
     ) -> Result<Option<ListedOffset>, KafkaError> {
-        self.with(topic, |topic| {
+        self.with(&at.to_string(), |topic| {
             let offset = match spec {
                 OffsetSpec::Earliest => topic.log_start,
                 _ => topic.end,
@@ -214,8 +242,12 @@ impl Log for MemoryLog {
         })
     }
 
-    async fn epoch_end(&self, topic: &str, leader_epoch: i32) -> Result<EpochEnd, KafkaError> {
-        self.with(topic, |topic| {
+    async fn epoch_end(
+        &self,
+        at: &TopicPartition,
+        leader_epoch: i32,
+    ) -> Result<EpochEnd, KafkaError> {
+        self.with(&at.to_string(), |topic| {
             let found = topic.epochs.range(..=leader_epoch).next_back();
             let next = topic.epochs.range(leader_epoch + 1..).next();
             EpochEnd {

@@ -3,6 +3,8 @@
 mod client;
 mod golden;
 mod history;
+mod key_changes;
+mod lingering;
 mod memory;
 mod resources;
 mod resuming;

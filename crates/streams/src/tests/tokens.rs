@@ -13,6 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::marks::Marks;
 use crate::position::{Place, Sealer, TokenFault};
 use crate::qos::QualityOfService;
+use crate::trail::TopicPartition;
 
 fn place() -> Place {
     Place {
@@ -31,7 +32,7 @@ fn marks() -> Marks {
 }
 
 fn sealer() -> Sealer {
-    Sealer::new("orders", "shop", Uuid::from_u128(1))
+    Sealer::new("orders", &TopicPartition::first("shop"), Uuid::from_u128(1))
 }
 
 #[test]
@@ -48,7 +49,9 @@ fn the_token_of_a_record_never_changes() {
 fn a_token_of_elsewhere_is_told_apart() {
     let token = sealer().seal(&place(), &marks());
     let id = Uuid::from_u128(1);
-    let open = |stream, topic, id| Sealer::new(stream, topic, id).open(&token).unwrap_err();
+    let open = |stream, topic, id| {
+        Sealer::new(stream, &TopicPartition::first(topic), id).open(&token).unwrap_err()
+    };
     assert_eq!(open("orders2", "shop", id), TokenFault::OtherStream);
     assert_eq!(open("orders", "shop2", id), TokenFault::OtherTopic);
     assert_eq!(open("orders", "shop", Uuid::from_u128(2)), TokenFault::TopicRemade);
