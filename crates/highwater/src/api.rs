@@ -23,7 +23,12 @@ impl Api {
             .timeout(Duration::from_secs(90))
             .build()
             .map_err(|error| Failure::new(Exit::Failed, "CLIENT", error.to_string()))?;
-        Ok(Self { url: url.trim_end_matches('/').to_owned(), client })
+        Ok(Self { url: base(url)?, client })
+    }
+
+    /// Where WebSockets are opened.
+    pub(crate) fn websocket_url(&self) -> String {
+        self.url.replacen("http", "ws", 1)
     }
 
     /// Sends a request; the answer's JSON, or null when it has no body.
@@ -61,6 +66,22 @@ impl Api {
         .kept("nothing was changed, as far as an answer can tell")
         .remedy("start one with `highwater server`, or name its address with --url; highwater doctor looks for the cause")
     }
+}
+
+/// The server's address as it stands in front of every path.
+fn base(url: &str) -> Result<String, Failure> {
+    let parsed = reqwest::Url::parse(url).ok();
+    let is_http = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    if parsed.as_ref().is_some_and(is_http) {
+        return Ok(url.trim_end_matches('/').to_owned());
+    }
+    let failure = Failure::usage(format!("--url {url} is not the URL of a server"));
+    let with_scheme = format!("http://{url}");
+    let likely = reqwest::Url::parse(&with_scheme).is_ok_and(|url| url.port().is_some());
+    Err(failure.remedy(format!(
+        "write it with its scheme, such as {}",
+        if likely { &with_scheme } else { "http://127.0.0.1:8083" }
+    )))
 }
 
 fn root_cause(error: &dyn std::error::Error) -> String {
@@ -123,6 +144,18 @@ mod tests {
         let failure = refusal(StatusCode::GONE, &ours, "");
         assert_eq!((failure.exit, failure.code.as_str()), (Exit::Refused, "GONE"));
         assert_eq!((failure.kept.as_str(), failure.remedy.as_str()), ("k", "d"));
+    }
+
+    #[test]
+    fn an_address_without_its_scheme_is_a_usage_error() {
+        assert_eq!(base("http://127.0.0.1:8083/").unwrap(), "http://127.0.0.1:8083");
+        for (url, remedy) in
+            [("127.0.0.1:8083", "http://127.0.0.1:8083"), ("ftp://x", "http://"), ("", "http://")]
+        {
+            let failure = base(url).unwrap_err();
+            assert_eq!(failure.exit, Exit::Usage);
+            assert!(failure.remedy.contains(remedy), "{}", failure.remedy);
+        }
     }
 
     #[test]

@@ -20,11 +20,29 @@ pub(crate) fn load(path: &Path) -> std::io::Result<Option<String>> {
     }
 }
 
-/// Replaces the stored position, so that a crash leaves the old one or the new one whole.
-pub(crate) fn store(path: &Path, position: &str) -> std::io::Result<()> {
+/// Makes sure that positions can be stored there, before anything is read.
+pub(crate) fn check(path: &Path) -> std::io::Result<()> {
+    let fresh = fresh(path);
+    let tried = if path.is_dir() {
+        Err(std::io::Error::from(std::io::ErrorKind::IsADirectory))
+    } else {
+        File::create(&fresh).and_then(|_| fs::remove_file(&fresh))
+    };
+    tried.map_err(|error| {
+        let what = format!("no position can be stored in {}: {error}", path.display());
+        std::io::Error::new(error.kind(), what)
+    })
+}
+
+fn fresh(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
-    let fresh = PathBuf::from(name);
+    PathBuf::from(name)
+}
+
+/// Replaces the stored position, so that a crash leaves the old one or the new one whole.
+pub(crate) fn store(path: &Path, position: &str) -> std::io::Result<()> {
+    let fresh = fresh(path);
     let mut file = File::create(&fresh)?;
     writeln!(file, "{position}")?;
     file.sync_all()?;
@@ -42,6 +60,10 @@ mod tests {
         assert_eq!(load(&path).unwrap(), None);
         store(&path, "one").unwrap();
         store(&path, "two").unwrap();
+        assert_eq!(load(&path).unwrap().as_deref(), Some("two"));
+        check(&path).unwrap();
+        assert!(check(&folder.path().join("nowhere").join("shop.pos")).is_err());
+        assert!(check(folder.path()).is_err());
         assert_eq!(load(&path).unwrap().as_deref(), Some("two"));
         fs::write(&path, "\n").unwrap();
         assert!(load(&path).is_err());

@@ -26,7 +26,8 @@ const AFTER_HELP: &str = "\
 Start with:
   highwater server                                  the log, the worker and the streams, on loopback
   highwater connector create --file shop.json       capture a database
-  highwater stream tail shop                        see its changes (README.md: how to make a stream)
+  highwater stream create shop --trail shop         a data stream over what it writes
+  highwater stream tail shop --begin earliest       see its changes
   highwater doctor                                  see whether anything needs attention
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 refused (nothing changed), 4 authentication or permission,
@@ -55,11 +56,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: OffsetsCommand,
     },
-    /// See data streams and follow one.
+    /// Make and see data streams, and follow one.
     Stream {
         #[command(subcommand)]
         command: StreamCommand,
     },
+    /// See the topics of a Kafka cluster and what is in them: the server's own log, or any other.
+    Topic(TopicArguments),
     /// Look for what is wrong or will be: machine, log, connectors and their sources, streams.
     ///
     /// Asks the server; where none answers, looks at settings, data folder, ports and limits here.
@@ -216,7 +219,17 @@ pub(crate) enum OffsetsCommand {
 pub(crate) enum StreamCommand {
     /// List data streams.
     List,
+    /// Show one data stream: what it reads, how, and who is connected.
+    Show { name: String },
+    /// Make a data stream over a trail, or over one partition of a table's topic.
+    #[command(after_help = STREAM_CREATE_HELP)]
+    Create(StreamAttributes),
+    /// Delete a data stream. Its connections end; the topic and all records in it stay.
+    Delete { name: String },
     /// Follow a data stream and print its records, one a line.
+    ///
+    /// Text for people: time, operation, table and what changed, cut to the width of the terminal.
+    /// With --output json every record as the stream sends it, one JSON object a line.
     Tail {
         name: String,
         /// Where to begin: earliest, now, or a saved pos.
@@ -229,6 +242,115 @@ pub(crate) enum StreamCommand {
         #[arg(long)]
         checkpoint: Option<PathBuf>,
     },
+}
+
+const STREAM_CREATE_HELP: &str = "\
+Examples:
+  highwater stream create shop --trail shop
+  highwater stream create orders --topic shop.public.orders --partition 0
+  highwater stream create lean --trail shop --set encoding.json.includeJSONSchemaRecord=false
+Every attribute that --set and --file take: docs/reference/configuration.md, \"Data streams\".";
+
+/// Attributes of a new stream; a flag wins over the file.
+#[derive(Debug, Args)]
+pub(crate) struct StreamAttributes {
+    pub(crate) name: String,
+    /// Trail to read: the topic.prefix of a connector with topic.routing=trail.
+    #[arg(long, conflicts_with_all = ["topic", "partition"])]
+    pub(crate) trail: Option<String>,
+    /// Topic of a table to read.
+    #[arg(long)]
+    pub(crate) topic: Option<String>,
+    /// Partition of the topic; must be given where it has several.
+    #[arg(long, requires = "topic")]
+    pub(crate) partition: Option<u32>,
+    /// Quality of service: exactlyOnce (the default), atLeastOnce or atMostOnce.
+    #[arg(long)]
+    pub(crate) qos: Option<String>,
+    /// What it is for, in words.
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// Bytes at which a message is sent though more records are at hand.
+    #[arg(long)]
+    pub(crate) buffer_size: Option<u64>,
+    /// Any other attribute, as PATH=VALUE; VALUE is JSON, or a text. May be given several times.
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// A JSON file with attributes; `-` reads standard input.
+    #[arg(long, short)]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// `highwater topic …`
+#[derive(Debug, Args)]
+pub(crate) struct TopicArguments {
+    /// Brokers to ask, as HOST:PORT, several separated by commas.
+    #[arg(long, global = true, env = "HIGHWATER_BOOTSTRAP", default_value = "127.0.0.1:9092")]
+    pub(crate) bootstrap: String,
+    #[command(subcommand)]
+    pub(crate) command: TopicCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TopicCommand {
+    /// List topics with their partitions and how many records they keep at most.
+    List {
+        /// The server's and the cluster's own topics too.
+        #[arg(long)]
+        internal: bool,
+    },
+    /// Show one topic: who writes it, what was configured, where its partitions stand.
+    Show { topic: String },
+    /// Print records, one a line: partition and offset, time, position at the source, key, value.
+    ///
+    /// Reads what was committed, from the beginning to the end as it is now. Without --partition
+    /// the partitions come one after the other.
+    #[command(after_help = TOPIC_READ_HELP)]
+    Read(TopicRead),
+    /// Look up an offset in every partition.
+    #[command(after_help = TOPIC_OFFSETS_HELP)]
+    Offsets {
+        topic: String,
+        /// Which: earliest, latest, max-timestamp, or a time.
+        #[arg(long, default_value = "latest")]
+        spec: String,
+    },
+}
+
+const TOPIC_READ_HELP: &str = "\
+Examples:
+  highwater topic read shop --max 20                        the first 20 records
+  highwater topic read shop --begin latest --follow         what comes from now on
+  highwater topic read shop --begin 2026-11-29T08:00:00Z    from the first record appended since
+  highwater topic read shop --offset 41200 --max 1 --output json
+A time is RFC 3339 with its zone, or milliseconds since 1970, and means the time of the append.";
+
+const TOPIC_OFFSETS_HELP: &str = "\
+Specs:
+  earliest       the first offset that is kept
+  latest         behind the last record that may be read (committed)
+  max-timestamp  the record with the greatest timestamp (brokers from Kafka 3.0 on)
+  TIME           the first record appended at or after it: 2026-11-29T08:00:00Z, or milliseconds";
+
+/// Flags of `highwater topic read`.
+#[derive(Debug, Args)]
+pub(crate) struct TopicRead {
+    pub(crate) topic: String,
+    /// Read this partition alone.
+    #[arg(long, short)]
+    pub(crate) partition: Option<i32>,
+    /// Begin at this offset; needs --partition where the topic has several.
+    #[arg(long, conflicts_with = "begin", value_parser = clap::value_parser!(i64).range(0..))]
+    pub(crate) offset: Option<i64>,
+    /// Where to begin: earliest, latest, or a time.
+    #[arg(long, default_value = "earliest")]
+    pub(crate) begin: String,
+    /// End after this many records.
+    #[arg(long)]
+    pub(crate) max: Option<u64>,
+    /// Go on with what comes, until stopped.
+    #[arg(long, short)]
+    pub(crate) follow: bool,
 }
 
 #[cfg(test)]

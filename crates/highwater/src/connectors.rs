@@ -118,7 +118,8 @@ fn failure(name: &str, status: &Value) -> Option<Failure> {
     )
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
+/// The text of a file, or of standard input for `-`.
+pub(crate) fn read(file: &Path) -> Result<String, Failure> {
     if file.as_os_str() == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text)?;

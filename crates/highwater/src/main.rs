@@ -15,6 +15,7 @@ mod http;
 mod http_body;
 mod http_listener;
 mod http_stall;
+mod kafka;
 mod log_limit;
 mod logging;
 mod machine;
@@ -25,6 +26,7 @@ mod offsets;
 mod open_files;
 mod output;
 mod readiness;
+mod record_text;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -35,8 +37,11 @@ mod server;
 mod service_manager;
 mod settings;
 mod shutdown;
+mod stream_text;
 mod streams;
 mod tail;
+mod topic_read;
+mod topics;
 mod usage;
 
 use std::process::ExitCode;
@@ -75,5 +80,6 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Doctor(flags) => doctor::run(cli, flags).await,
         Command::Explain { code } => explain::run(cli.output, code),
         Command::Completions { shell } => completions::run(*shell),
+        Command::Topic(topic) => topics::run(cli, topic).await,
     }
 }

@@ -12,6 +12,27 @@ pub(crate) fn line(text: &str) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}")
 }
 
+/// Prints one line, cut to the width of the terminal; whole where it goes elsewhere.
+pub(crate) fn elided(text: String) -> std::io::Result<()> {
+    match width() {
+        Some(width) => line(&cut(text, width)),
+        None => line(&text),
+    }
+}
+
+/// Columns of the terminal, if standard output is one.
+fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns >= 40)
+}
+
+fn cut(text: String, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text;
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// Tells the person at the terminal something that is no result.
 pub(crate) fn note(text: &str) {
     // When nobody reads it, nothing is lost.
@@ -113,6 +134,12 @@ pub(crate) fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_cut_to_the_width() {
+        assert_eq!(cut("éabc".to_owned(), 4), "éabc");
+        assert_eq!(cut("éabcd".to_owned(), 4), "éab…");
+    }
 
     #[test]
     fn columns_line_up_and_end_without_blanks() {

@@ -122,7 +122,7 @@ impl Server {
         gate.readiness.enter(Phase::Worker);
         let worker = watched(&gate, start_worker(settings, &bootstrap, http_address)).await?;
         gate.readiness.enter(Phase::Streams);
-        let streams = watched(&gate, start_streams(&bootstrap)).await?;
+        let streams = watched(&gate, start_streams(settings, &bootstrap)).await?;
         let checkup = Checkup {
             log: log.clone(),
             worker: worker.clone(),
@@ -249,8 +249,10 @@ async fn start_worker(
         .map_err(|error| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
 }
 
-async fn start_streams(bootstrap: &str) -> Result<Streams, Failure> {
-    Streams::start(StreamsConfig::new(bootstrap))
+async fn start_streams(settings: &Settings, bootstrap: &str) -> Result<Streams, Failure> {
+    let mut config = StreamsConfig::new(bootstrap);
+    config.limits.linger = settings.stream_linger;
+    Streams::start(config)
         .await
         .map_err(|error| Failure::new(Exit::Failed, "STREAMS_START", error.to_string()))
 }

@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) log_limit: LogLimit,
     pub(crate) offset_flush_interval: Duration,
+    pub(crate) stream_linger: Duration,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_format: LogFormat,
     /// Directives of `tracing-subscriber`, such as `highwater_worker=debug,info`.
@@ -49,6 +50,7 @@ impl Settings {
             ("further Host names", self.allowed_hosts.join(", ")),
             ("the log holds at most", self.log_limit.to_string()),
             ("offset flush", format!("{:?}", self.offset_flush_interval)),
+            ("stream linger", format!("{:?}", self.stream_linger)),
             ("shutdown within", format!("{:?}", self.shutdown_timeout)),
             ("log lines", format!("{:?}, {}", self.log_format, self.log_level).to_lowercase()),
         ];
@@ -133,6 +135,13 @@ pub(crate) fn definition() -> ConfigDef {
             Some("1000"),
             Medium,
             "Longest time between an acknowledgement and the offset record that covers it, in milliseconds.",
+        ),
+        key(
+            "streams.linger_ms",
+            millis(0, 1_000),
+            Some("5"),
+            Low,
+            "Longest time that a record of a data stream waits for others to share its message, in milliseconds. It waits only while more records are at hand: when there is nothing more, or the message is full, it goes at once.",
         ),
         key(
             "shutdown_timeout_ms",
@@ -244,6 +253,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
+        stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {
             LogFormat::Json

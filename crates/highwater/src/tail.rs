@@ -8,10 +8,12 @@ use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::api::{refusal, segment};
+use crate::api::{Api, refusal, segment};
 use crate::checkpoint;
+use crate::cli::Output;
 use crate::failure::{Exit, Failure};
 use crate::output;
+use crate::stream_text::Lines;
 
 /// First and longest wait between two attempts to reach a server that went away.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -29,6 +31,8 @@ struct Tail<'a> {
     begin: String,
     left: Option<u64>,
     checkpoint: Option<&'a Path>,
+    /// How records are printed; as the JSON that they are without.
+    lines: Option<Lines>,
 }
 
 /// How one connection ended.
@@ -40,7 +44,8 @@ enum Ended {
 }
 
 pub(crate) async fn run(
-    url: &str,
+    api: &Api,
+    output: Output,
     name: &str,
     begin: &str,
     count: Option<u64>,
@@ -50,12 +55,14 @@ pub(crate) async fn run(
         Some(position) => position,
         None => begin.to_owned(),
     };
-    let address = format!(
-        "{}/services/v2/stream/{}",
-        url.trim_end_matches('/').replacen("http", "ws", 1),
-        segment(name)
-    );
-    let mut tail = Tail { address, begin, left: count, checkpoint };
+    if let Some(path) = checkpoint {
+        checkpoint::check(path).map_err(|error| {
+            Failure::usage(error.to_string()).remedy("name a file in a folder that can be written")
+        })?;
+    }
+    let address = format!("{}/services/v2/stream/{}", api.websocket_url(), segment(name));
+    let lines = (output == Output::Text).then(Lines::default);
+    let mut tail = Tail { address, begin, left: count, checkpoint, lines };
     let mut socket = tail.connect().await?;
     loop {
         if matches!(tail.follow(&mut socket).await?, Ended::Enough) {
@@ -131,6 +138,16 @@ impl Tail<'_> {
         Ok(Ended::Lost)
     }
 
+    fn print_record(&mut self, record: &RawValue) -> std::io::Result<()> {
+        match &mut self.lines {
+            None => output::line(record.get()),
+            Some(lines) => {
+                let record = serde_json::from_str(record.get()).unwrap_or_default();
+                lines.line(&record).map_or(Ok(()), output::elided)
+            }
+        }
+    }
+
     /// Prints the records of one message; whether it was enough.
     fn print(&mut self, message: &str) -> Result<bool, Failure> {
         let records: Vec<&RawValue> = serde_json::from_str(message).map_err(|error| {
@@ -138,7 +155,7 @@ impl Tail<'_> {
         })?;
         let (mut last, mut ending) = (None, None);
         for record in records {
-            output::line(record.get())?;
+            self.print_record(record)?;
             let Some(position) = position_of(record) else {
                 ending = final_ending(record);
                 continue;
@@ -193,7 +210,8 @@ mod tests {
     use super::*;
 
     fn tail() -> Tail<'static> {
-        Tail { address: String::new(), begin: "now".to_owned(), left: None, checkpoint: None }
+        let (address, begin) = (String::new(), "now".to_owned());
+        Tail { address, begin, left: None, checkpoint: None, lines: None }
     }
 
     #[test]

@@ -463,3 +463,131 @@ fn exit_codes_tell_what_went_wrong() {
     let unreachable = highwater(&["connector", "list", "--url", &url]).output().unwrap();
     assert_eq!(unreachable.status.code(), Some(5));
 }
+
+/// A topic of two partitions with one record in the first and two in the second.
+async fn fill(kafka: &str) {
+    use highwater_kafka::{Admin, NewTopic, OutgoingRecord, Reader, WriterSettings};
+    let topic = NewTopic {
+        name: "shop.public.orders".to_owned(),
+        partitions: 2,
+        configs: [("retention.ms".to_owned(), "86400000".to_owned())].into(),
+    };
+    Admin::new(Reader::new(kafka)).create_durable_topic(&topic).await.unwrap();
+    let mut writer = highwater_kafka::at_least_once(&WriterSettings::new(kafka)).unwrap();
+    writer.begin().await.unwrap();
+    for (partition, id) in [(0, 1), (1, 2), (1, 3)] {
+        let hw = format!(r#"{{"v":1,"g":"000000000000000a","lane":"pg","pos":"0/{id}","i":0}}"#);
+        let value = format!(
+            r#"{{"op":"c","before":null,"after":{{"id":{id},"note":"a\tb"}},"source":{{"name":"shop","schema":"public","table":"orders"}}}}"#
+        );
+        let record = OutgoingRecord {
+            topic: "shop.public.orders".into(),
+            partition: Some(partition),
+            key: Some(format!(r#"{{"id":{id}}}"#).into()),
+            value: Some(value.into()),
+            headers: vec![("hw", hw.into())],
+        };
+        writer.send(record).await.unwrap();
+    }
+    writer.commit().await.unwrap();
+}
+
+#[test]
+fn topics_are_listed_shown_read_and_looked_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(fill(&server.kafka));
+    let topic = |arguments: &[&str]| {
+        let mut command = highwater(&["topic"]);
+        command.args(arguments).args(["--bootstrap", &server.kafka]).output().unwrap()
+    };
+    let text = |arguments: &[&str]| {
+        let output = topic(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let list = text(&["list"]);
+    assert!(list.contains("shop.public.orders") && !list.contains("highwater."), "{list}");
+    assert!(text(&["list", "--internal"]).contains("highwater.streams"));
+
+    let name = "shop.public.orders";
+    let show = text(&["show", name]);
+    assert!(show.contains("retention.ms = 86400000") && show.contains("LAST STABLE"), "{show}");
+
+    let read = text(&["read", name]);
+    let lines: Vec<&str> = read.lines().collect();
+    assert_eq!(lines.len(), 3, "{read}");
+    assert!(lines[0].starts_with("shop.public.orders-0@0  ") && !read.contains('\t'), "{read}");
+    assert!(lines[0].contains("[pg 0/1 event 0, generation 000000000000000a]"), "{read}");
+    let last = text(&["read", name, "--partition", "1", "--offset", "1", "--output", "json"]);
+    let last: serde_json::Value = serde_json::from_str(last.trim()).unwrap();
+    assert_eq!((&last["offset"], &last["key"]), (&"1".into(), &r#"{"id":3}"#.into()));
+    assert_eq!(text(&["read", name, "--max", "2"]).lines().count(), 2);
+    assert_eq!(text(&["read", name, "--begin", "latest"]), "");
+    // It ends by itself once it has what it was asked for.
+    let followed = text(&["read", name, "--partition", "1", "--follow", "--max", "2"]);
+    assert_eq!(followed.lines().count(), 2);
+
+    assert!(text(&["offsets", name]).contains("1          2"), "{}", text(&["offsets", name]));
+    let newest = text(&["offsets", name, "--spec", "max-timestamp", "--output", "json"]);
+    let newest: serde_json::Value = serde_json::from_str(&newest).unwrap();
+    assert_eq!(newest[0]["offset"], "0");
+    assert!(text(&["offsets", name, "--spec", "2200-01-01T00:00:00Z"]).contains("no record"));
+
+    let exit = |arguments: &[&str]| topic(arguments).status.code();
+    assert_eq!(exit(&["show", "nothing"]), Some(6));
+    assert_eq!(exit(&["read", name, "--partition", "7"]), Some(6));
+    assert_eq!(exit(&["read", name, "--offset", "1"]), Some(2));
+    assert_eq!(exit(&["read", name, "--partition", "0", "--offset", "9"]), Some(3));
+    assert_eq!(exit(&["offsets", name, "--spec", "newest"]), Some(2));
+    let nobody = highwater(&["topic", "list", "--bootstrap", "127.0.0.1:1"]).output().unwrap();
+    assert_eq!(nobody.status.code(), Some(5));
+    assert!(stderr(&nobody).contains("KAFKA_UNREACHABLE"), "{}", stderr(&nobody));
+}
+
+#[test]
+fn a_stream_is_made_followed_and_deleted_by_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(fill(&server.kafka));
+    let run = |arguments: &[&str]| {
+        let output = server.run(&[&["stream"], arguments].concat());
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr(&output),
+        )
+    };
+    let topic = "shop.public.orders";
+    let (code, _, error) = run(&["create", "orders", "--topic", topic]);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("trail_partitioned") && error.contains("partition"), "{error}");
+    let make = ["create", "orders", "--topic", topic, "--partition", "1"];
+    let (code, made, error) = run(&make);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(made.contains("reads topic shop.public.orders partition 1"), "{made}");
+    assert_eq!(run(&make).0, Some(3));
+
+    let tail = ["tail", "orders", "--begin", "earliest", "--count", "2"];
+    let (code, text, error) = run(&tail);
+    assert_eq!(code, Some(0), "{error}");
+    let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[0].contains("INSERT  public.orders  id=2  note=a\\tb"), "{text}");
+    let (_, json, _) = run(&[&tail[..], &["--output", "json"]].concat());
+    let rows = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    assert_eq!(rows.filter(|row| row.get("pos").is_some()).count(), 2);
+
+    assert!(run(&["list"]).1.contains("partition 1"));
+    assert!(run(&["show", "orders"]).1.contains("nobody is connected"));
+    let nowhere = folder.path().join("nowhere").join("pos");
+    let late = [&tail[..], &["--checkpoint", nowhere.to_str().unwrap()]].concat();
+    assert_eq!(run(&late).0, Some(2));
+    assert_eq!(run(&["delete", "orders"]).0, Some(0));
+    assert_eq!(run(&["delete", "orders"]).0, Some(6));
+    let bare = highwater(&["stream", "list", "--url", "127.0.0.1:8083"]).output().unwrap();
+    assert_eq!(bare.status.code(), Some(2));
+    assert!(stderr(&bare).contains("http://127.0.0.1:8083"), "{}", stderr(&bare));
+}

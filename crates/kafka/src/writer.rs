@@ -300,6 +300,10 @@ fn client_config(settings: &WriterSettings) -> ClientConfig {
         // Room for what both ledgers admit, so that the library's queue is seldom the bound.
         .set("queue.buffering.max.messages", (settings.max_in_flight_records * 2).to_string())
         .set("queue.buffering.max.kbytes", (kilobytes + 1024).to_string())
+        // A topic that the cluster does not know is waited for, since one just made is told to one
+        // broker after the other; the library's 30 s are what a deleted topic would go unnoticed
+        // for (CONFIGURATION.md). Ours are waited for when they are made.
+        .set("topic.metadata.propagation.max.ms", "5000")
         .set("socket.timeout.ms", "30000")
         .set("reconnect.backoff.ms", "50")
         .set("reconnect.backoff.max.ms", "1000")

@@ -95,7 +95,7 @@ impl<'a> Change<'a> {
                 .map_err(|error| fault(format!("header hw.states: {error}")))?,
             None => ColumnStates::default(),
         };
-        let (operation, envelope) = content(record).map_err(fault)?;
+        let (operation, envelope) = content(record, &hw).map_err(fault)?;
         let other_key = match operation {
             Operation::Delete => record.header(NEW_KEY_HEADER),
             Operation::Insert => record.header(OLD_KEY_HEADER),
@@ -137,9 +137,10 @@ impl<'a> Change<'a> {
 }
 
 /// What a record's value says; a tombstone's has only its key to say.
-fn content(record: &ReadRecord) -> Result<(Operation, Envelope<'_>), String> {
+fn content<'a>(record: &'a ReadRecord, hw: &Hw) -> Result<(Operation, Envelope<'a>), String> {
     let Some(value) = record.value.as_deref() else {
-        let key = record.key.as_deref().ok_or("neither key nor value")?;
+        // A tombstone stands behind its delete, so it is never the first part of an event.
+        let key = record.key.as_deref().filter(|_| hw.part > 0).ok_or("no value")?;
         let key = key_columns(key).ok_or("no value, and the key is no JSON object")?;
         return Ok((Operation::Tombstone, Envelope::of_tombstone(key)));
     };

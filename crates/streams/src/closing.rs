@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::change::Undecodable;
 use crate::encoding::Encoding;
 use crate::metafields::Meta;
+use crate::trail::TopicPartition;
 
 /// WebSocket close codes. Those from 4000 on are ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,12 +129,19 @@ impl Ending {
         )
     }
 
-    pub(crate) fn undecodable(topic: &str, error: &Undecodable) -> Self {
+    pub(crate) fn undecodable(source: &TopicPartition, error: &Undecodable) -> Self {
+        let TopicPartition { topic, partition } = source;
+        let behind = error.offset + 1;
         Self::closed(
             CloseCode::Undecodable,
             "record_undecodable",
             format!("topic {topic}: {error}"),
-            "see what writes to the topic besides its connector; nothing is skipped",
+            format!(
+                "see what writes to the topic besides its connector. Nothing is skipped by itself: to \
+                 go on behind it, once everybody has read what stands before, have the records of \
+                 partition {partition} below offset {behind} deleted (kafka-delete-records does it) \
+                 and reconnect with the last pos and onGone=next, which reports the gap"
+            ),
         )
     }
 

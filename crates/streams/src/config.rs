@@ -9,9 +9,6 @@ pub struct StreamsConfig {
     pub bootstrap: String,
     /// Compacted topic that keeps the stream resources; made when missing.
     pub state_topic: String,
-    /// Base of the absolute links in answers, such as `http://cdc.example:8083`; `None` takes the
-    /// request's `Host`.
-    pub public_url: Option<String>,
     /// Bounds and times.
     pub limits: Limits,
 }
@@ -22,7 +19,6 @@ impl StreamsConfig {
         Self {
             bootstrap: bootstrap.to_owned(),
             state_topic: "highwater.streams".to_owned(),
-            public_url: None,
             limits: Limits::default(),
         }
     }

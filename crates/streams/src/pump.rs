@@ -138,7 +138,7 @@ impl<'a, O: Outlet> Pump<'a, O> {
     }
 
     fn undecodable(&self, error: &Undecodable) -> Ending {
-        Ending::undecodable(&self.session.view.source.topic, error)
+        Ending::undecodable(&self.session.view.source, error)
     }
 
     async fn tables(&mut self, server: &str) -> Result<Arc<Tables>, Ending> {

@@ -47,7 +47,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
 }
 
 async fn list(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
-    let base = base_url(&service, &headers);
+    let base = base_url(&headers);
     let item = |name: &str, status: &str, details: Value| {
         json!({
             "$schema": "ogg:collectionItem",
@@ -86,7 +86,7 @@ async fn show_or_connect(
 ) -> Result<Response, Refusal> {
     let stream = service.registry.get(&name)?;
     if !asks_for_websocket(&headers) {
-        return Ok(shown(&service, &headers, StatusCode::OK, &stream));
+        return Ok(shown(&headers, StatusCode::OK, &stream));
     }
     let upgrade = upgrade.map_err(|rejection| {
         let what = format!("the upgrade is not a WebSocket's: {rejection}");
@@ -167,8 +167,8 @@ async fn create(
     }
     vetting::check(service.log.as_ref(), &resource).await?;
     let stream = put(&service, &name, resource).await?;
-    let mut response = shown(&service, &headers, StatusCode::CREATED, &stream);
-    let location = format!("{}{BASE}/{name}", base_url(&service, &headers));
+    let mut response = shown(&headers, StatusCode::CREATED, &stream);
+    let location = format!("{}{BASE}/{name}", base_url(&headers));
     if let Ok(location) = HeaderValue::from_str(&location) {
         response.headers_mut().insert(header::LOCATION, location);
     }
@@ -189,11 +189,11 @@ async fn change(
     merge(&mut document, &patch);
     let resource = checked(&document)?;
     if resource == stream.resource {
-        return Ok(shown(&service, &headers, StatusCode::OK, &stream));
+        return Ok(shown(&headers, StatusCode::OK, &stream));
     }
     vetting::check(service.log.as_ref(), &resource).await?;
     let stream = put(&service, &name, resource).await?;
-    Ok(shown(&service, &headers, StatusCode::OK, &stream))
+    Ok(shown(&headers, StatusCode::OK, &stream))
 }
 
 async fn remove(
@@ -255,8 +255,8 @@ fn json_body(headers: &HeaderMap, body: &[u8], types: &[&str]) -> Result<Value, 
 
 const JSON: &str = "application/json";
 
-fn shown(service: &Service, headers: &HeaderMap, status: StatusCode, stream: &Stream) -> Response {
-    let base = base_url(service, headers);
+fn shown(headers: &HeaderMap, status: StatusCode, stream: &Stream) -> Response {
+    let base = base_url(headers);
     let links = links(&base, &stream.name, &["canonical", "self"]);
     envelope(status, links, stream.resource.to_json())
 }
@@ -266,13 +266,10 @@ fn links(base: &str, name: &str, relations: &[&str]) -> Value {
     relations.iter().map(|rel| json!({"rel": rel, "href": href, "mediaType": JSON})).collect()
 }
 
-/// Absolute links start with this.
-fn base_url(service: &Service, headers: &HeaderMap) -> String {
+/// Absolute links start with this: the client reached the server by it.
+fn base_url(headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    match &service.config.public_url {
-        Some(url) => url.trim_end_matches('/').to_owned(),
-        None => format!("http://{host}"),
-    }
+    format!("http://{host}")
 }
 
 fn envelope(status: StatusCode, links: Value, document: Value) -> Response {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use highwater_kafka::{
-    Acknowledgement, KafkaError, OutgoingRecord, ReadRecord, Reader, Writer, WriterSettings,
+    Acknowledgement, Admin, KafkaError, OutgoingRecord, ReadRecord, Reader, Writer, WriterSettings,
 };
 use tokio::time::timeout;
 
@@ -244,6 +244,20 @@ pub(crate) async fn breaks_when_the_broker_refuses_a_record(make: Make) {
     assert_broken(&mut *writer).await;
     let values: Vec<u64> = records(&server.reader(), "trail").await.iter().map(value).collect();
     assert_eq!(values, [1]);
+}
+
+/// A topic that is deleted under a writer breaks it before long, and by name.
+pub(crate) async fn breaks_when_its_topic_is_deleted(make: Make) {
+    let server = Server::with_trail().await;
+    let mut writer = make(&settings(&server)).unwrap();
+    writer.begin().await.unwrap();
+    writer.send(record("trail", 1)).await.unwrap();
+    acknowledged(&mut *writer, 1).await;
+    assert!(Admin::new(server.reader()).delete_topic("trail").await.unwrap());
+    writer.send(record("trail", 2)).await.unwrap();
+    let broken = timeout(SOON, writer.commit()).await.unwrap().unwrap_err();
+    assert!(matches!(&broken, KafkaError::Write { topic, .. } if topic == "trail"), "{broken}");
+    assert_broken(&mut *writer).await;
 }
 
 /// A record above the writer's own limit is refused before it is sent: the writer goes on and its

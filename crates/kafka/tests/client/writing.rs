@@ -21,5 +21,6 @@ keeps! {
     breaks_when_a_record_is_late
     leaves_no_hole_when_records_are_late
     breaks_when_the_broker_refuses_a_record
+    breaks_when_its_topic_is_deleted
     refuses_a_record_above_its_own_limit
 }

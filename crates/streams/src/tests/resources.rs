@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::client::{Server, config, log};
 use super::trails::{TRAIL, hw, record, row};
 use crate::resource::{is_stream_name, merge};
-use crate::service::Streams;
 
 const ORDERS: &str = "/services/v2/stream/orders";
 
@@ -104,20 +103,38 @@ async fn streams_outlive_the_server() {
 }
 
 #[tokio::test]
-async fn a_stored_stream_of_a_later_release_is_not_overlooked() {
+async fn a_stored_stream_that_cannot_be_read_is_refused_alone_until_it_is_deleted() {
     let log = log();
-    drop(Server::start(&log, config()).await);
-    let put = |value: &'static [u8]| {
-        let log = log.clone();
-        async move {
-            crate::trail::Log::put(log.as_ref(), "highwater.streams", "new", Some(value.to_vec()))
-                .await
-                .unwrap();
-            Streams::start_over(log, config()).await.unwrap_err().to_string()
-        }
+    drop(Server::with_stream(&log, json!({})).await);
+    let put = async |value: &[u8]| {
+        let value = Some(value.to_vec());
+        crate::trail::Log::put(log.as_ref(), "highwater.streams", "new", value).await.unwrap();
     };
-    assert!(put(br#"{"v":2,"stream":{}}"#).await.contains("version 2"));
-    assert!(put(b"no JSON").await.contains("STREAMS_STATE_UNREADABLE: stream new"));
+    for (stored, detail) in
+        [(&br#"{"v":2,"stream":{}}"#[..], "version 2"), (b"no JSON", "expected")]
+    {
+        put(stored).await;
+        let server = Server::start(&log, config()).await;
+        assert_eq!(server.get(ORDERS).await.0, 200);
+        let path = "/services/v2/stream/new";
+        for method in ["GET", "PATCH", "POST"] {
+            let (status, body) =
+                server.send(method, path, &json!({"source": {"trail": TRAIL}})).await;
+            assert_eq!(status, 409, "{method} {body}");
+            if method != "POST" {
+                assert_eq!(body["code"], "stream_unreadable", "{method}");
+                assert!(body["what"].as_str().unwrap().contains(detail), "{body}");
+            }
+        }
+        let (_, listed) = server.get("/services/v2/stream").await;
+        assert_eq!(listed["response"]["items"][1]["status"], "unreadable", "{listed}");
+        let (_, listed) = server.get("/highwater/v1/streams").await;
+        assert_eq!(listed["streams"][1]["error"]["code"], "stream_unreadable", "{listed}");
+        assert_eq!(server.send("DELETE", path, &Value::Null).await.0, 200);
+        assert_eq!(server.get(path).await.0, 404);
+        drop(server);
+        assert_eq!(Server::start(&log, config()).await.get(path).await.0, 404);
+    }
 }
 
 async fn refusal(server: &Server, body: Value) -> (Value, String) {

@@ -1,0 +1,157 @@
+//! A Kafka cluster as the command line asks it, and its errors in the parts of rule U3.
+
+use std::time::Duration;
+
+use highwater_kafka::{
+    Admin, ErrorCode, KafkaError, OffsetSpec, PartitionDescription, Reader, ReaderSettings,
+};
+
+use crate::failure::{Exit, Failure};
+
+/// How long a command tries to reach a cluster. A person waits.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connections to one cluster; made when first used.
+pub(crate) struct Cluster {
+    pub(crate) admin: Admin,
+    pub(crate) reader: Reader,
+}
+
+impl Cluster {
+    /// # Errors
+    /// When `bootstrap` is no list of addresses.
+    pub(crate) fn new(bootstrap: &str) -> Result<Self, Failure> {
+        let is_address = |text: &str| {
+            let parts = text.rsplit_once(':');
+            parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        };
+        if !bootstrap.split(',').map(str::trim).all(is_address) {
+            return Err(Failure::usage(format!("--bootstrap {bootstrap} is not HOST:PORT"))
+                .remedy("name brokers as HOST:PORT, several separated by commas"));
+        }
+        let settings = ReaderSettings {
+            connect_timeout: PATIENCE,
+            retry_for: PATIENCE,
+            ..ReaderSettings::default()
+        };
+        let reader = Reader::with_settings(bootstrap, settings);
+        Ok(Self { admin: Admin::new(reader.clone()), reader })
+    }
+
+    /// The partitions of a topic.
+    ///
+    /// # Errors
+    /// When there is no such topic.
+    pub(crate) async fn partitions(
+        &self,
+        topic: &str,
+    ) -> Result<Vec<PartitionDescription>, Failure> {
+        let partitions = self.admin.partitions(topic).await.map_err(|error| failure(&error))?;
+        partitions.ok_or_else(|| topic_missing(topic, self.reader.bootstrap()))
+    }
+}
+
+fn topic_missing(topic: &str, bootstrap: &str) -> Failure {
+    let what = format!("there is no topic {topic} at {bootstrap}");
+    Failure::new(Exit::NotFound, "TOPIC_NOT_FOUND", what)
+        .kept("nothing was changed")
+        .remedy("highwater topic list --internal shows what there is")
+}
+
+/// A failed question to a cluster.
+pub(crate) fn failure(error: &KafkaError) -> Failure {
+    let failed = |exit, code| Failure::new(exit, code, error.to_string());
+    let failed = match error {
+        KafkaError::Unreachable { .. } => failed(Exit::Unreachable, "KAFKA_UNREACHABLE")
+            .remedy("start the server, or name the cluster's brokers with --bootstrap HOST:PORT"),
+        KafkaError::UnknownPartition { .. } => failed(Exit::NotFound, "TOPIC_NOT_FOUND")
+            .remedy("highwater topic list --internal shows what there is"),
+        KafkaError::Unsupported { .. } => failed(Exit::Refused, "BROKER_TOO_OLD")
+            .remedy("ask for something else, or ask a broker of a later release"),
+        error if DENIED.into_iter().any(|denied| error.is(denied)) => {
+            failed(Exit::Denied, "KAFKA_DENIED").remedy("have the cluster's operator allow it")
+        }
+        error if error.is(ErrorCode::OFFSET_OUT_OF_RANGE) => {
+            failed(Exit::Refused, "OFFSET_OUT_OF_RANGE")
+                .remedy("highwater topic show TOPIC says which offsets it holds")
+        }
+        _ => failed(Exit::Failed, "KAFKA_FAILED").remedy("see the broker's log, then try again"),
+    };
+    failed.kept("nothing was changed")
+}
+
+const DENIED: [ErrorCode; 3] = [
+    ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode::GROUP_AUTHORIZATION_FAILED,
+];
+
+/// Reads an offset spec as the flags take it.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn offset_spec(flag: &str, text: &str) -> Result<OffsetSpec, Failure> {
+    match text {
+        "earliest" => Ok(OffsetSpec::Earliest),
+        "latest" => Ok(OffsetSpec::Latest),
+        "max-timestamp" => Ok(OffsetSpec::MaxTimestamp),
+        text => milliseconds(text).map(OffsetSpec::Timestamp).ok_or_else(|| {
+            Failure::usage(format!(
+                "{flag} {text:?} is neither earliest, latest, max-timestamp nor a time"
+            ))
+            .remedy("give a time as 2026-11-29T08:00:00Z, or in milliseconds since 1970")
+        }),
+    }
+}
+
+fn milliseconds(text: &str) -> Option<i64> {
+    let number = || text.parse().ok();
+    let time = || Some(text.parse::<jiff::Timestamp>().ok()?.as_millisecond());
+    number().or_else(time).filter(|time| *time >= 0)
+}
+
+/// A record's or a broker's time as ISO 8601; the number where it has no such form.
+pub(crate) fn time_text(milliseconds: i64) -> String {
+    match jiff::Timestamp::from_millisecond(milliseconds) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        Err(_) => milliseconds.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_is_a_word_or_a_time() {
+        let spec = |text| offset_spec("--spec", text);
+        assert_eq!(spec("max-timestamp").unwrap(), OffsetSpec::MaxTimestamp);
+        let time = OffsetSpec::Timestamp(1_000);
+        assert_eq!(spec("1000").unwrap(), time);
+        assert_eq!(spec("1970-01-01T01:00:01+01:00").unwrap(), time);
+        for text in ["", "newest", "-5", "2026-11-29", "1960-01-01T00:00:00Z"] {
+            assert_eq!(spec(text).unwrap_err().exit, Exit::Usage, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bootstrap_names_ports() {
+        assert!(Cluster::new("a:9092, [::1]:9093").is_ok());
+        for text in ["", "localhost", ":9092", "a:b", "a:9092,"] {
+            assert_eq!(Cluster::new(text).err().map(|f| f.exit), Some(Exit::Usage), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_have_their_exit_codes() {
+        let old = KafkaError::Unsupported { what: "MaxTimestamp".to_owned() };
+        assert_eq!(failure(&old).exit, Exit::Refused);
+        let denied = KafkaError::Refused {
+            what: String::new(),
+            code: ErrorCode::TOPIC_AUTHORIZATION_FAILED.0,
+            name: "",
+            detail: String::new(),
+        };
+        assert_eq!(failure(&denied).exit, Exit::Denied);
+    }
+}

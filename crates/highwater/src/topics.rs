@@ -1,0 +1,260 @@
+//! `highwater topic …`, over any Kafka cluster.
+
+use std::collections::HashMap;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use highwater_kafka::{
+    KafkaError, ListedOffset, OffsetSpec, PartitionDescription, ReadRecord, TopicDescription,
+    TopicSetting, Watermarks,
+};
+use serde_json::{Value, json};
+
+use crate::cli::{Cli, Output, TopicArguments, TopicCommand};
+use crate::failure::Failure;
+use crate::kafka::{Cluster, failure, offset_spec, time_text};
+use crate::{output, topic_read};
+
+/// Questions that are asked of a cluster at a time.
+const AT_ONCE: usize = 16;
+
+/// Topic of the connectors' configurations.
+const CONFIGS: &str = "highwater.configs";
+
+pub(crate) async fn run(cli: &Cli, arguments: &TopicArguments) -> Result<(), Failure> {
+    let cluster = Cluster::new(&arguments.bootstrap)?;
+    match &arguments.command {
+        TopicCommand::List { internal } => list(&cluster, cli.output, *internal).await,
+        TopicCommand::Show { topic } => show(&cluster, cli.output, topic).await,
+        TopicCommand::Read(read) => topic_read::run(&cluster, cli.output, read).await,
+        TopicCommand::Offsets { topic, spec } => {
+            let spec = offset_spec("--spec", spec)?;
+            offsets(&cluster, cli.output, topic, spec).await
+        }
+    }
+}
+
+async fn list(cluster: &Cluster, output: Output, internal: bool) -> Result<(), Failure> {
+    let mut topics = cluster.admin.topics().await.map_err(|error| failure(&error))?;
+    topics.sort_by(|a, b| a.name.cmp(&b.name));
+    let hidden = topics.iter().filter(|topic| is_internal(topic)).count();
+    topics.retain(|topic| internal || !is_internal(topic));
+    let kept: Vec<Option<i64>> =
+        stream::iter(&topics).map(|topic| kept(cluster, topic)).buffered(AT_ONCE).collect().await;
+    let described = topics.iter().zip(&kept);
+    if output == Output::Json {
+        let topics: Vec<Value> = described.map(|(topic, kept)| listed(topic, *kept)).collect();
+        return Ok(output::json(&json!(topics))?);
+    }
+    let rows: Vec<Vec<String>> = described.map(|(topic, kept)| row(topic, *kept)).collect();
+    match (rows.is_empty(), hidden) {
+        (true, 0) => output::line("no topics; a connector makes the ones it writes")?,
+        (true, hidden) => output::line(&format!(
+            "no topics but {hidden} internal ones, which --internal shows; a connector makes the \
+             ones it writes"
+        ))?,
+        _ => output::line(&output::columns(&["NAME", "PARTITIONS", "RECORDS AT MOST"], &rows))?,
+    }
+    Ok(())
+}
+
+/// Whether a topic belongs to a server or to the cluster rather than to people.
+fn is_internal(topic: &TopicDescription) -> bool {
+    topic.internal || topic.name.starts_with("highwater.") || topic.name.starts_with("__")
+}
+
+/// Offsets between start and end of all partitions: as many records, unless compaction or aborted
+/// transactions have left gaps. `None` where a partition cannot be asked now.
+async fn kept(cluster: &Cluster, topic: &TopicDescription) -> Option<i64> {
+    let mut kept = 0_i64;
+    for partition in 0..topic.partitions {
+        let edge = |spec| cluster.reader.list_offset(&topic.name, partition, spec);
+        let (start, end) = (edge(OffsetSpec::Earliest).await, edge(OffsetSpec::Latest).await);
+        let (start, end) = (start.ok().flatten()?, end.ok().flatten()?);
+        kept = kept.saturating_add(end.offset - start.offset);
+    }
+    Some(kept)
+}
+
+fn listed(topic: &TopicDescription, kept: Option<i64>) -> Value {
+    json!({
+        "name": topic.name,
+        "id": topic.id.to_string(),
+        "partitions": topic.partitions,
+        "internal": is_internal(topic),
+        "records_at_most": kept.map(|kept| kept.to_string()),
+    })
+}
+
+fn row(topic: &TopicDescription, kept: Option<i64>) -> Vec<String> {
+    let kept = kept.map_or_else(|| "unknown".to_owned(), |kept| kept.to_string());
+    vec![topic.name.clone(), topic.partitions.to_string(), kept]
+}
+
+/// Where a partition stands; `None` while it cannot be asked.
+async fn edges(
+    cluster: &Cluster,
+    topic: &str,
+    partition: i32,
+) -> Result<Option<Watermarks>, KafkaError> {
+    let reader = &cluster.reader;
+    let Some(latest) = reader.list_offset(topic, partition, OffsetSpec::Latest).await? else {
+        return Ok(None);
+    };
+    let fetched = reader.fetch(topic, partition, latest.offset, 1).await?;
+    Ok(Some(fetched.watermarks))
+}
+
+/// What there is to show of a topic.
+struct Shown<'a> {
+    topic: &'a str,
+    id: String,
+    owner: Option<String>,
+    settings: Vec<TopicSetting>,
+    partitions: Vec<(PartitionDescription, Option<Watermarks>)>,
+}
+
+async fn show(cluster: &Cluster, output: Output, topic: &str) -> Result<(), Failure> {
+    let partitions = cluster.partitions(topic).await?;
+    let settings = cluster.admin.topic_settings(topic).await.map_err(|error| failure(&error))?;
+    let described = cluster.admin.describe_topic(topic).await.map_err(|error| failure(&error))?;
+    let edges: Vec<Option<Watermarks>> = stream::iter(&partitions)
+        .map(|partition| edges(cluster, topic, partition.index))
+        .buffered(AT_ONCE)
+        .map(|edges| edges.ok().flatten())
+        .collect()
+        .await;
+    let shown = Shown {
+        topic,
+        id: described.map(|topic| topic.id.to_string()).unwrap_or_default(),
+        owner: owner(cluster, topic).await,
+        settings,
+        partitions: partitions.into_iter().zip(edges).collect(),
+    };
+    Ok(output::result(output, &shown.json(), &shown.text())?)
+}
+
+impl Shown<'_> {
+    fn json(&self) -> Value {
+        let settings = self.settings.iter().map(|TopicSetting { name, value, own }| {
+            json!({"name": name, "value": value, "set_on_topic": own})
+        });
+        let partitions = self.partitions.iter().map(|(partition, edges)| {
+            json!({
+                "partition": partition.index,
+                "leader": partition.leader,
+                "leader_epoch": partition.leader_epoch,
+                "replicas": partition.replicas,
+                "in_sync": partition.in_sync,
+                "log_start": edges.map(|edges| edges.log_start.to_string()),
+                "high_watermark": edges.map(|edges| edges.high_watermark.to_string()),
+                "last_stable": edges.map(|edges| edges.last_stable.to_string()),
+            })
+        });
+        json!({
+            "topic": self.topic,
+            "id": self.id,
+            "connector": self.owner,
+            "settings": settings.collect::<Vec<_>>(),
+            "partitions": partitions.collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut facts = vec![("topic", self.topic.to_owned()), ("id", self.id.clone())];
+        facts.extend(self.owner.as_ref().map(|owner| ("written by", format!("connector {owner}"))));
+        for TopicSetting { name, value, .. } in self.settings.iter().filter(|setting| setting.own) {
+            facts.push(("setting", format!("{name} = {}", value.as_deref().unwrap_or("(hidden)"))));
+        }
+        let others = self.settings.iter().filter(|setting| !setting.own).count();
+        facts.push(("defaults", format!("{others} more settings; --output json shows them")));
+        let headings = ["PARTITION", "LEADER", "EPOCH", "START", "END", "LAST STABLE", "IN SYNC"];
+        let rows: Vec<Vec<String>> =
+            self.partitions.iter().map(|(partition, edges)| stand(partition, *edges)).collect();
+        format!("{}\n{}", output::facts(&facts), output::columns(&headings, &rows))
+    }
+}
+
+fn stand(partition: &PartitionDescription, edges: Option<Watermarks>) -> Vec<String> {
+    let number = |number: Option<i64>| number.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    vec![
+        partition.index.to_string(),
+        number(partition.leader.map(i64::from)),
+        number(partition.leader_epoch.map(i64::from)),
+        number(edges.map(|edges| edges.log_start)),
+        number(edges.map(|edges| edges.high_watermark)),
+        number(edges.map(|edges| edges.last_stable)),
+        format!("{} of {}", partition.in_sync.len(), partition.replicas.len()),
+    ]
+}
+
+/// The connector that writes a topic: its trail, or a topic of one of its tables. As the connectors'
+/// configurations in the same cluster say it.
+async fn owner(cluster: &Cluster, topic: &str) -> Option<String> {
+    cluster.admin.describe_topic(CONFIGS).await.ok()??;
+    let mut prefixes = HashMap::new();
+    let mut note = |record: ReadRecord| {
+        if let Some((name, prefix)) = prefix(&record) {
+            match prefix {
+                Some(prefix) => drop(prefixes.insert(name, prefix)),
+                None => drop(prefixes.remove(&name)),
+            }
+        }
+    };
+    cluster.reader.read_all(CONFIGS, 0, &mut note).await.ok()?;
+    let writers = prefixes.into_iter().filter(|(_, prefix)| writes(prefix, topic));
+    writers.max_by_key(|(_, prefix)| prefix.len()).map(|(name, _)| name)
+}
+
+/// The connector and the topic prefix in a record of configurations; no prefix for one deleted.
+fn prefix(record: &ReadRecord) -> Option<(String, Option<String>)> {
+    let key = std::str::from_utf8(record.key.as_deref()?).ok()?;
+    let name = key.strip_prefix("connector-")?.to_owned();
+    let value = record.value.as_deref().unwrap_or_default();
+    let value: Value = serde_json::from_slice(value).unwrap_or_default();
+    Some((name, value["properties"]["topic.prefix"].as_str().map(str::to_owned)))
+}
+
+fn writes(prefix: &str, topic: &str) -> bool {
+    topic == prefix || topic.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'))
+}
+
+async fn offsets(
+    cluster: &Cluster,
+    output: Output,
+    topic: &str,
+    spec: OffsetSpec,
+) -> Result<(), Failure> {
+    let partitions = cluster.partitions(topic).await?;
+    let found: Vec<_> = stream::iter(&partitions)
+        .map(|partition| cluster.reader.list_offset(topic, partition.index, spec))
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
+        .map_err(|error| failure(&error))?;
+    let found: Vec<(i32, Option<ListedOffset>)> =
+        partitions.iter().map(|partition| partition.index).zip(found).collect();
+    let document = found.iter().map(|(partition, found)| found_json(*partition, *found)).collect();
+    let rows: Vec<Vec<String>> =
+        found.iter().map(|(partition, found)| found_row(*partition, *found)).collect();
+    let text = output::columns(&["PARTITION", "OFFSET", "TIMESTAMP"], &rows);
+    Ok(output::result(output, &document, &text)?)
+}
+
+/// Earliest and latest have no time.
+fn time_of(found: Option<ListedOffset>) -> Option<String> {
+    found.map(|found| found.timestamp).filter(|time| *time >= 0).map(time_text)
+}
+
+fn found_json(partition: i32, found: Option<ListedOffset>) -> Value {
+    json!({
+        "partition": partition,
+        "offset": found.map(|found| found.offset.to_string()),
+        "timestamp": time_of(found),
+        "leader_epoch": found.and_then(|found| found.leader_epoch),
+    })
+}
+
+fn found_row(partition: i32, found: Option<ListedOffset>) -> Vec<String> {
+    let offset = found.map_or_else(|| "no record".to_owned(), |found| found.offset.to_string());
+    vec![partition.to_string(), offset, time_of(found).unwrap_or_else(|| "-".to_owned())]
+}
