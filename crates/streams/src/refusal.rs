@@ -68,7 +68,8 @@ impl Refusal {
             StatusCode::NOT_FOUND,
             "stream_not_found",
             format!("there is no stream named {stream}"),
-            "GET /services/v2/stream lists the streams; POST /services/v2/stream/NAME makes one",
+            "`highwater stream list` shows the streams; `highwater stream create NAME --trail TRAIL` \
+             makes one",
         )
     }
 

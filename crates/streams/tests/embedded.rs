@@ -319,3 +319,87 @@ async fn a_slow_reader_gets_everything() {
     let rest = usize::try_from(ROWS - 1).unwrap();
     assert_eq!(client.rows(rest).await.0, Vec::from_iter(2..=ROWS));
 }
+
+/// A part of the change of key `event` to `event + 1000`, as a connector with topics of tables
+/// writes it: the key chooses the partition.
+fn part(event: u64, part: u32) -> OutgoingRecord {
+    let key = |id: u64| Bytes::from(json!({"id": id}).to_string());
+    let (old, new) = (event, event + 1_000);
+    let mut record = row(event, "");
+    let Some((_, header)) = record.headers.first_mut() else { return record };
+    let hw = Hw::decode(header).unwrap();
+    *header = Hw { part, ..hw }.encode().into();
+    let image = |name: &str, id: u64, op: &str| {
+        let source = json!({"name": TRAIL, "schema": "public", "table": "orders"});
+        Bytes::from(json!({name: {"id": id}, "source": source, "op": op}).to_string())
+    };
+    record.topic = Arc::from("shop.public.orders");
+    record.partition = None;
+    record.key = Some(key(if part == 2 { new } else { old }));
+    record.value = match part {
+        0 => Some(image("before", old, "d")),
+        1 => None,
+        _ => Some(image("after", new, "c")),
+    };
+    match part {
+        0 => record.headers.push(("__debezium.newkey", key(new))),
+        2 => record.headers.push(("__debezium.oldkey", key(old))),
+        _ => {}
+    }
+    record
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_key_is_shown_by_the_streams_of_its_partitions() {
+    const EVENTS: u64 = 60;
+    const PARTITIONS: i32 = 3;
+    let mut server = Server::start().await;
+    let name = "shop.public.orders";
+    let configs = [("cleanup.policy".to_owned(), "compact".to_owned())].into();
+    let topic = NewTopic { name: name.to_owned(), partitions: PARTITIONS, configs };
+    let reader = Reader::new(&server.listen.to_string());
+    assert!(Admin::new(reader.clone()).create_topic(&topic).await.unwrap());
+    for event in 1..=EVENTS {
+        let writer = &mut server.running().writer;
+        for number in 0..3 {
+            writer.send(part(event, number)).await.unwrap();
+        }
+    }
+    server.running().writer.commit().await.unwrap();
+    let (mut updates, mut halves) = (0, 0);
+    for partition in 0..PARTITIONS {
+        // What the topic holds says what a stream has to show, wherever the keys' hashes led.
+        let mut deleted = Vec::new();
+        let mut created = Vec::new();
+        let mut sort = |record: highwater_kafka::ReadRecord| {
+            let hw = Hw::decode(record.header(HW_HEADER).unwrap()).unwrap();
+            match hw.part {
+                0 => deleted.push(hw.position),
+                2 => created.push(hw.position),
+                _ => {}
+            }
+        };
+        reader.read_all(name, partition, &mut sort).await.unwrap();
+        let both = deleted.iter().filter(|event| created.contains(event)).count();
+        let body = json!({
+            "source": {"topic": name, "partition": partition},
+            "encoding": {"json": {
+                "includeObjectMetadataRecords": false, "includeJSONSchemaRecord": false,
+            }},
+        });
+        server.request("DELETE", "orders", "", "").await;
+        let (status, answer) = server.request("POST", "orders", "", &body.to_string()).await;
+        assert_eq!(status, 201, "{answer}");
+        let mut client = server.connect("").await;
+        for _ in 0..deleted.len() + created.len() - both {
+            let row = client.next().await.unwrap();
+            let marked = row.get("key_change").is_some();
+            let joined = row["op_type"] == "UPDATE";
+            assert!(joined != marked, "{row}");
+            updates += usize::from(joined);
+            halves += usize::from(marked);
+        }
+    }
+    assert!(updates > 0 && halves > 0, "{updates} {halves}");
+    assert_eq!(updates * 2 + halves, 2 * usize::try_from(EVENTS).unwrap());
+}
