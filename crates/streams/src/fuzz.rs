@@ -14,6 +14,7 @@ use crate::position::{Sealer, decode, encode};
 use crate::qos::QualityOfService;
 use crate::resource::{Resource, is_stream_name, merge};
 use crate::state;
+use crate::trail::TopicPartition;
 
 /// Names and functions.
 pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
@@ -28,7 +29,7 @@ pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
 
 fn token(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let sealer = Sealer::new("stream", "topic", Uuid::nil());
+    let sealer = Sealer::new("stream", &TopicPartition::first("topic"), Uuid::nil());
     // Sealed by nobody who knows the key, it opens only when it is one of ours.
     if let Ok((place, marks)) = sealer.open(text) {
         assert_eq!(sealer.seal(&place, &marks), text);
@@ -39,7 +40,7 @@ fn token(input: &[u8]) {
 fn body(input: &[u8]) {
     let Some((place, marks)) = decode(input) else { return };
     assert_eq!(decode(&encode(&place, &marks)), Some((place, marks.clone())));
-    let sealer = Sealer::new("stream", "topic", Uuid::nil());
+    let sealer = Sealer::new("stream", &TopicPartition::first("topic"), Uuid::nil());
     let token = sealer.seal(&place, &marks);
     if token.len() <= crate::position::LONGEST {
         assert!(matches!(sealer.open(&token), Ok(opened) if opened == (place, marks)));
