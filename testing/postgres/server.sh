@@ -56,7 +56,7 @@ make_cluster() {
 listen_addresses = '127.0.0.1'
 unix_socket_directories = '$dir'
 wal_level = logical
-max_replication_slots = 100
+max_replication_slots = 300
 max_wal_senders = 100
 max_connections = 200
 max_prepared_transactions = 10

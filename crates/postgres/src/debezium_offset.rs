@@ -9,10 +9,11 @@ use highwater_connector::SourceOffset;
 
 use crate::lsn::Lsn;
 
-/// Whether an offset is Debezium's: its positions are numbers, ours are texts.
+/// Whether an offset is Debezium's: its positions are numbers, ours are texts and it says its form.
 pub(crate) fn is_debeziums(offset: &SourceOffset) -> bool {
     let numbers = ["lsn", "lsn_proc", "lsn_commit"];
-    offset.text("lsn").is_none() && numbers.iter().any(|field| offset.number(field).is_some())
+    let ours = offset.0.contains_key("v") || offset.text("lsn").is_some();
+    !ours && numbers.iter().any(|field| offset.number(field).is_some())
 }
 
 /// The position below which every transaction was delivered.
@@ -63,5 +64,6 @@ mod tests {
     #[test]
     fn ours_are_told_apart() {
         assert!(!is_debeziums(&offset(r#"{"v":1,"lsn":"0/10"}"#)));
+        assert!(!is_debeziums(&offset(r#"{"v":1,"lsn":17}"#)));
     }
 }

@@ -247,10 +247,11 @@ async fn a_stop_tells_the_server_nothing_new() {
     let mut rig = Rig::new("create table t(id int primary key)").await;
     rig.stream("insert into t values(1)").await;
     rig.acknowledge = false;
-    let stored: Lsn = rig.stored.last().unwrap().text("lsn").unwrap().parse().unwrap();
     rig.sql("insert into t values(2)").await;
     rig.until("the row", |rig| rig.events().count() == 2).await;
     rig.task.take().unwrap().stop().await;
+    // Before the row came an idle position may have been stored, and told.
+    let stored: Lsn = rig.stored.last().unwrap().text("lsn").unwrap().parse().unwrap();
     assert!(rig.confirmed().await <= stored);
 }
 
