@@ -35,10 +35,9 @@ install -D -m 644 packaging/highwater.service "$dist/$name/lib/systemd/system/hi
 install -D -m 644 packaging/highwater.toml "$dist/$name/etc/highwater.toml"
 install -m 644 LICENSE README.md CHANGELOG.md "$dist/$name/"
 
-# As far as this release writes them.
 completions() { # shell, file
     mkdir -p "$(dirname "$dist/$name/$2")"
-    "$binary" completions "$1" >"$dist/$name/$2" 2>/dev/null || rm -f "$dist/$name/$2"
+    "$binary" completions "$1" >"$dist/$name/$2"
 }
 completions bash share/bash-completion/completions/highwater
 completions zsh share/zsh/site-functions/_highwater

@@ -16,7 +16,8 @@ fail() {
 (cd "$(dirname "$archive")" && sha256sum --quiet -c "$archive.sha256") || fail "the checksum"
 tar -C "$work" -xzf "$archive"
 cd "$work"/highwater-*
-for file in LICENSE README.md CHANGELOG.md bin/highwater etc/highwater.toml lib/systemd/system/highwater.service; do
+for file in LICENSE README.md CHANGELOG.md bin/highwater etc/highwater.toml lib/systemd/system/highwater.service \
+    share/bash-completion/completions/highwater; do
     [ -s "$file" ] || fail "$file is missing"
 done
 version=$(basename "$PWD" | cut -d- -f2)
@@ -30,7 +31,7 @@ bin/highwater server --config "$work/said.toml" --check >/dev/null || fail "the 
 # The unit is whole: systemd has the last word where it is there.
 if command -v systemd-analyze >/dev/null; then
     mkdir -p "$work/unit"
-    sed "s|/usr/local/bin/highwater|$PWD/bin/highwater|; s|^Documentation=.*||" \
+    sed "s|/usr/local/bin/highwater|$PWD/bin/highwater|" \
         lib/systemd/system/highwater.service >"$work/unit/highwater.service"
     systemd-analyze verify --man=no "$work/unit/highwater.service" || fail "the unit"
 fi
