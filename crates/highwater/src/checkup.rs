@@ -40,6 +40,8 @@ impl Checkup {
         findings.extend(machine::of_open_files(machine::open_files()));
         findings.extend(self.listeners.iter().filter_map(|(flag, at)| of_listener(flag, *at)));
         findings.extend(of_opening(self.log.opening()));
+        let free = machine::space(&self.data_dir).map_or(u64::MAX, |space| space.free);
+        findings.extend(of_limit(self.log.held_bytes(), self.log.limit_bytes(), free));
         findings.extend(of_partitions(&self.log));
         findings.extend(self.worker.examine().await);
         findings.extend(self.streams.examine().await);
@@ -86,6 +88,36 @@ fn of_opening(opening: &Opening) -> Option<Finding> {
         )
         .about("log")
     })
+}
+
+/// How near the log is to `log.total_max_bytes`, and whether the volume is full before it.
+fn of_limit(held: u64, limit: Option<u64>, free: u64) -> Option<Finding> {
+    const MIB: u64 = 1 << 20;
+    let limit = limit?;
+    let (held_mib, limit_mib) = (held / MIB, limit / MIB);
+    let what = format!("it holds {held_mib} of {limit_mib} MiB that log.total_max_bytes allows");
+    let finding = if held >= limit / 10 * 9 {
+        let severity = if held >= limit { Severity::Error } else { Severity::Warning };
+        Finding::new(
+            severity,
+            "LOG_LIMIT_NEAR",
+            what,
+            "at the limit retention comes early, and where it may take nothing more, nothing can be written",
+            "lower retention.ms or retention.bytes of a topic, delete one, or raise log.total_max_bytes",
+        )
+    } else if limit.saturating_sub(held) > free {
+        let free_mib = free / MIB;
+        Finding::new(
+            Severity::Note,
+            "LOG_LIMIT_BEYOND_VOLUME",
+            format!("{what}, and its volume has {free_mib} MiB left"),
+            "the volume is full before the limit is reached, and retention does not come early then",
+            "lower log.total_max_bytes, or give the log a volume of its own",
+        )
+    } else {
+        return None;
+    };
+    Some(finding.about("log"))
 }
 
 /// Partitions that do not work; others go on.
@@ -140,6 +172,19 @@ mod tests {
     fn only_listeners_beyond_loopback_are_found() {
         assert_eq!(of_listener("--http-listen", "127.0.0.1:1".parse().unwrap()), None);
         assert!(of_listener("--http-listen", "0.0.0.0:1".parse().unwrap()).is_some());
+    }
+
+    #[test]
+    fn a_limit_is_told_before_it_is_reached() {
+        let found = |held: u64, free: u64| {
+            of_limit(held << 20, Some(1000 << 20), free << 20)
+                .map(|found| (found.code, found.severity))
+        };
+        assert_eq!(found(100, 5000), None);
+        assert_eq!(found(900, 5000), Some(("LOG_LIMIT_NEAR", Severity::Warning)));
+        assert_eq!(found(1000, 5000), Some(("LOG_LIMIT_NEAR", Severity::Error)));
+        assert_eq!(found(100, 500), Some(("LOG_LIMIT_BEYOND_VOLUME", Severity::Note)));
+        assert_eq!(of_limit(1, None, 0), None);
     }
 
     #[test]

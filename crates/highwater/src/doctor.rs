@@ -26,7 +26,10 @@ pub(crate) async fn run(cli: &Cli, flags: &DoctorFlags) -> Result<(), Failure> {
     if errors == 0 {
         return Ok(());
     }
-    let what = format!("{errors} of the findings are errors: something does not work");
+    let what = match errors {
+        1 => "one finding is an error: something does not work".to_owned(),
+        _ => format!("{errors} findings are errors: something does not work"),
+    };
     Err(Failure::new(Exit::Failed, "DOCTOR_FOUND_ERRORS", what)
         .kept("everything: the doctor changes nothing")
         .remedy("do what stands behind each error, then run highwater doctor again"))

@@ -45,6 +45,12 @@ pub(crate) fn describe() {
     describe_counter!("highwater_http_requests_total", "Requests answered, by method and status");
     let bytes = Unit::Bytes;
     describe_gauge!("highwater_log_bytes", bytes, "Bytes of a topic's segments, by topic");
+    describe_gauge!("highwater_log_held_bytes", bytes, "Bytes of all topics together");
+    describe_gauge!(
+        "highwater_log_limit_bytes",
+        bytes,
+        "What all topics together may hold; 0 where there is no limit"
+    );
     describe_gauge!("highwater_log_start_offset", "First offset kept, by topic and partition");
     describe_gauge!("highwater_log_end_offset", "Next offset to be given, by topic and partition");
     describe_gauge!(
@@ -117,6 +123,8 @@ pub(crate) fn of_log(log: &Log, data_dir: &Path) {
     for (state, count) in states {
         gauge!("highwater_log_partitions", "state" => state.to_owned()).set(count);
     }
+    gauge!("highwater_log_held_bytes").set(log.held_bytes() as f64);
+    gauge!("highwater_log_limit_bytes").set(log.limit_bytes().unwrap_or(0) as f64);
     if let Ok(space) = machine::space(data_dir) {
         gauge!("highwater_log_volume_free_bytes").set(space.free as f64);
         gauge!("highwater_log_volume_size_bytes").set(space.total as f64);

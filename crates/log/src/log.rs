@@ -302,6 +302,11 @@ impl Log {
         self.inner.run_retention(now_ms)
     }
 
+    /// What it may hold at most, if there is a limit.
+    pub fn limit_bytes(&self) -> Option<u64> {
+        self.inner.config.total_max_bytes
+    }
+
     /// Bytes of all partitions together, as `total_max_bytes` counts them.
     pub fn held_bytes(&self) -> u64 {
         self.inner.space.held()
