@@ -32,6 +32,7 @@ mod finding;
 #[doc(hidden)]
 pub mod fuzz;
 mod generation;
+mod hold;
 mod hw;
 mod offset;
 mod record;
@@ -44,6 +45,7 @@ pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nea
 pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
+pub use hold::{Claim, Fact, Hold};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
 pub use offset::{Position, SourceOffset, SourcePartition};
 pub use record::{NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Config, ConfigDef, ConnectorError, Finding, Generation, Position, SourceItem, SourceOffset,
-    SourcePartition, TableDescription,
+    Claim, Config, ConfigDef, ConnectorError, Fact, Finding, Generation, Hold, Position,
+    SourceItem, SourceOffset, SourcePartition, TableDescription,
 };
 
 /// Which topics the records of a connector go to.
@@ -127,6 +127,34 @@ pub trait SourceConnector: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// What only one connector may use, such as a replication slot of a server. The worker refuses
+    /// a second one that claims the same.
+    fn claims(&self, _config: &Config) -> Vec<Claim> {
+        Vec::new()
+    }
+
+    /// What the source keeps for a connector of this configuration that does not run now.
+    ///
+    /// # Errors
+    /// When the source cannot be asked.
+    async fn hold(&self, _config: &Config) -> Result<Option<Hold>, ConnectorError> {
+        Ok(None)
+    }
+
+    /// Makes the source let go of what it keeps for a connector that does not run, and says what
+    /// that was; `None` when there was nothing. `offset` is the stored one: what it does not prove
+    /// to be the connector's own stays.
+    ///
+    /// # Errors
+    /// When it is not the connector's own, somebody uses it, or the source cannot be asked.
+    async fn release(
+        &self,
+        _config: &Config,
+        _offset: Option<&SourceOffset>,
+    ) -> Result<Option<String>, ConnectorError> {
+        Ok(None)
+    }
+
     /// A task for this configuration.
     ///
     /// # Errors
@@ -165,4 +193,14 @@ pub trait SourceTask: Send {
 
     /// One sentence that says what it is doing and whether it moves (rule U4).
     fn activity(&self) -> String;
+
+    /// The numbers of that sentence, for programs.
+    fn facts(&self) -> Vec<Fact> {
+        Vec::new()
+    }
+
+    /// What the source keeps for the task, as it was seen last.
+    fn hold(&self) -> Option<Hold> {
+        None
+    }
 }

@@ -12,6 +12,7 @@ use tokio_postgres::{Client, Row};
 use crate::checkup::Room;
 use crate::column_form::ColumnFacts;
 use crate::error::{code, from_query};
+use crate::holding::Holding;
 use crate::lsn::Lsn;
 use crate::name::TableName;
 use crate::pgoutput::{Relation, ReplicaIdentity};
@@ -188,6 +189,20 @@ impl Catalog {
         }))
     }
 
+    /// What a replication slot holds.
+    pub(crate) async fn holding(&self, name: &str) -> Result<Option<Holding>, ConnectorError> {
+        let rows = self.rows("reading what the slot holds", HOLDING, &[&name]).await?;
+        let bytes = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
+        Ok(rows.first().map(|row| Holding {
+            wal_status: row.get(0),
+            restart_lsn: lsn(row.get(1)),
+            held: bytes(row.get(2)),
+            behind: bytes(row.get(3)),
+            limit: bytes(row.get(4)),
+            lag_seconds: row.get(5),
+        }))
+    }
+
     /// All tables that can be published.
     pub(crate) async fn tables(&self) -> Result<Vec<Table>, ConnectorError> {
         let rows = self.rows("reading the tables", TABLES, &[]).await?;
@@ -230,6 +245,22 @@ impl Catalog {
             members: row.get(6),
             tables: tables.iter().map(published).collect(),
         }))
+    }
+
+    /// About how many rows these tables have, with their partitions; those without statistics are
+    /// left out.
+    pub(crate) async fn row_estimates(
+        &self,
+        oids: Vec<u32>,
+    ) -> Result<HashMap<u32, u64>, ConnectorError> {
+        let sql = "SELECT t.oid, sum(c.reltuples)::int8
+                   FROM unnest($1::oid[]) AS t(oid), pg_class c
+                   WHERE c.relkind = 'r' AND (c.oid = t.oid
+                         OR c.oid IN (SELECT relid FROM pg_partition_tree(t.oid::regclass)))
+                   GROUP BY t.oid HAVING bool_and(c.reltuples >= 0)";
+        let rows = self.rows("estimating the rows of tables", sql, &[&oids]).await?;
+        let count = |row: &Row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
+        Ok(rows.iter().map(|row| (row.get(0), count(row))).collect())
     }
 
     /// Columns of a table that the stream shows, of those that its publication lists.
@@ -302,6 +333,19 @@ fn options() -> String {
     let settings = PINNED.into_iter().chain([("lock_timeout", "10000")]);
     settings.map(|(name, value)| format!("-c {name}={value}")).collect::<Vec<_>>().join(" ")
 }
+
+/// The setting is in megabytes, -1 for no bound.
+const HOLDING: &str = "
+    SELECT s.wal_status, s.restart_lsn::text, (w.lsn - s.restart_lsn)::int8,
+           (w.lsn - s.confirmed_flush_lsn)::int8,
+           (SELECT nullif(setting::int8, -1) * 1048576 FROM pg_settings
+            WHERE name = 'max_slot_wal_keep_size'),
+           (SELECT extract(epoch FROM r.flush_lag)::float8 FROM pg_stat_replication r
+            WHERE r.pid = s.active_pid)
+    FROM pg_replication_slots s, (
+        SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()
+                    ELSE pg_current_wal_lsn() END AS lsn) w
+    WHERE s.slot_name::text = $1";
 
 const TABLES: &str = "
     SELECT c.oid, n.nspname::text, c.relname::text, c.relkind = 'p', c.relreplident::text,

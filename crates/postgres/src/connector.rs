@@ -2,15 +2,17 @@
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Config, ConfigDef, ConnectorError, Finding, OffsetChange, OffsetVerdict, SourceConnector,
-    SourceOffset, SourcePartition, SourceTask, Topics, schema_topic,
+    Claim, Config, ConfigDef, ConnectorError, Finding, Hold, OffsetChange, OffsetVerdict,
+    SourceConnector, SourceOffset, SourcePartition, SourceTask, Topics, schema_topic,
 };
 use serde_json::{Map, Value};
 
+use crate::catalog::Catalog;
 use crate::checkup;
 use crate::debezium_offset::is_debeziums;
 use crate::offset_change;
-use crate::opening::{Connections, forms_unstated};
+use crate::opening::{self, Connections, forms_unstated};
+use crate::release;
 use crate::settings::{Settings, definition, fingerprint, routing};
 use crate::task::PostgresTask;
 
@@ -104,6 +106,37 @@ impl SourceConnector for PostgresConnector {
         offset: Option<&SourceOffset>,
     ) -> Result<Vec<Finding>, ConnectorError> {
         checkup::examine(&Settings::new(config)?, offset).await
+    }
+
+    fn claims(&self, config: &Config) -> Vec<Claim> {
+        let host = config.text("database.hostname").to_lowercase();
+        let (slot, port) = (config.text("slot.name"), config.text("database.port"));
+        let what = format!("replication slot {slot} of PostgreSQL at {host}:{port}");
+        vec![Claim { key: "slot.name", what }]
+    }
+
+    async fn hold(&self, config: &Config) -> Result<Option<Hold>, ConnectorError> {
+        let settings = Settings::new(config)?;
+        let catalog = Catalog::connect(&settings.login).await?;
+        let holding = catalog.holding(&settings.slot).await?;
+        Ok(holding.map(|holding| holding.hold(settings.place(), settings.wal_warn, None)))
+    }
+
+    async fn release(
+        &self,
+        config: &Config,
+        offset: Option<&SourceOffset>,
+    ) -> Result<Option<String>, ConnectorError> {
+        let settings = Settings::new(config)?;
+        let stored = offset.map(|offset| opening::read(offset, &settings)).transpose()?;
+        let Connections { catalog, server, .. } = Connections::open(&settings).await?;
+        let Some(slot) = opening::released(&catalog, &settings.slot).await? else {
+            return Ok(None);
+        };
+        release::check(&settings.slot, &slot, stored.as_ref(), &server)?;
+        opening::drop_slot(&catalog, &settings.slot).await?;
+        let (place, publication) = (settings.place(), &settings.publication);
+        Ok(Some(format!("{place} is dropped; publication {publication} stays")))
     }
 
     fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {

@@ -56,6 +56,10 @@ pub mod code {
     pub const PUBLISH: &str = "PG_PUBLICATION_OPERATIONS";
     /// The publication is not there, or not any more.
     pub const PUBLICATION: &str = "PG_PUBLICATION_MISSING";
+    /// A captured table was taken out of the publication.
+    pub const PUBLICATION_CHANGED: &str = "PG_PUBLICATION_CHANGED";
+    /// A slot that was to be dropped stays.
+    pub const SLOT_NOT_DROPPED: &str = "PG_SLOT_NOT_DROPPED";
     /// A table of the include list is not there.
     pub const TABLE: &str = "PG_TABLE_MISSING";
     /// Nothing would be captured.

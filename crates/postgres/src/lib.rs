@@ -16,7 +16,9 @@
 //! - `engine`, `tables`, `envelope`, `topic_names`: from messages to records, without I/O.
 //! - `forms`, `table_form`, `column_form`: keys and values as Debezium writes them, where a pipeline
 //!   was taken over from it.
-//! - `snapshot`, `copy_text`: the tables as they were at a point.
+//! - `snapshot`, `copy_text`, `progress`: the tables as they were at a point.
+//! - `watch`, `holding`, `publication_change`: what the stream does not say of the server.
+//! - `release`: letting go of a slot for good.
 //! - [`PostgresConnector`]: what the worker sees of all this.
 //!
 //! ```
@@ -59,6 +61,7 @@ mod forms;
 mod frame;
 #[doc(hidden)]
 pub mod fuzz;
+mod holding;
 mod instant;
 mod interval;
 mod java_number;
@@ -70,8 +73,11 @@ mod offset_change;
 mod opening;
 pub mod pgoutput;
 mod preflight;
+mod progress;
+mod publication_change;
 mod reader;
 mod relation;
+mod release;
 mod session;
 mod settings;
 mod shape;
@@ -85,6 +91,7 @@ mod timeline;
 mod tls;
 mod topic_names;
 mod transport;
+mod watch;
 
 pub use connector::PostgresConnector;
 pub use cursor::DecodeError;

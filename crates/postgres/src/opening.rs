@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_connector::{ConnectorError, ErrorKind, OffsetStore, SourceOffset, Start};
+use highwater_connector::{
+    ConnectorError, ErrorKind, OffsetStore, SourceOffset, Start, TableDescription,
+};
 use tokio::time::timeout;
 
 use crate::catalog::Catalog;
@@ -18,7 +20,8 @@ use crate::error::{begin_again, code, sqlstate, unreadable};
 use crate::lsn::Lsn;
 use crate::name::{TableName, literal, quoted};
 use crate::offset::{State, StoredOffset};
-use crate::preflight::{self, Found, Plan, Publication, Published, Table};
+use crate::preflight::{self, Capacity, Found, Plan, Publication, Published, Table};
+use crate::publication_change;
 use crate::relation::captured;
 use crate::session::{QueryError, Session, TextRow};
 use crate::settings::{Settings, SnapshotMode};
@@ -28,6 +31,7 @@ use crate::stream::{Behind, Stream};
 use crate::tables::Tables;
 use crate::timeline;
 use crate::topic_names::TopicNames;
+use crate::watch::Watch;
 
 /// How often and how long a slot is waited for that somebody reads: our own walsender of a
 /// moment ago, mostly.
@@ -73,6 +77,8 @@ pub(crate) async fn open(
 ) -> Result<Opened, ConnectorError> {
     let stored = start.offset.as_ref().map(|offset| read(offset, settings)).transpose()?;
     let Connections { session, catalog, server } = Connections::open(settings).await?;
+    let capacity = catalog.capacity().await?;
+    preflight::check_primary(&capacity)?;
     let slot = released(&catalog, &settings.slot).await?;
     let mut action = decide(&Situation {
         slot_name: &settings.slot,
@@ -82,9 +88,13 @@ pub(crate) async fn open(
         adopt: settings.adopt,
     })?;
     busy(&settings.slot, slot.as_ref())?;
-    let publication = publish(settings, &catalog, &mut action, store).await?;
+    let known = &start.tables;
+    let publication = publish(settings, &catalog, &capacity, known, &mut action, store).await?;
     let mut opening = Opening { settings, store, session, catalog, server };
     let tables = publication.1;
+    let captured: Vec<Published> =
+        tables.iter().filter(|table| publication.0.contains(&table.name)).cloned().collect();
+    let watch = Watch::spawn(Arc::clone(settings), captured);
     let (offset, exported) = match action {
         Action::Begin => opening.begin(false, &publication.0).await?,
         Action::DropAndBegin => opening.begin(true, &publication.0).await?,
@@ -95,7 +105,7 @@ pub(crate) async fn open(
     for table in &publication.0 {
         maker.output.names.topic(table)?;
     }
-    opening.go_on(offset, exported, maker, &tables).await
+    opening.go_on(offset, exported, maker, &tables, watch).await
 }
 
 struct Opening<'a> {
@@ -136,8 +146,7 @@ impl Opening<'_> {
     ) -> Result<(StoredOffset, Option<Export>), ConnectorError> {
         let slot = &self.settings.slot;
         if drop_first {
-            let sql = format!("SELECT pg_drop_replication_slot({})", literal(slot));
-            self.catalog.statement("dropping the slot", &sql).await?;
+            drop_slot(&self.catalog, slot).await?;
         }
         self.stored(self.offset(State::Intent, Lsn::default())).await?;
         let snapshot = self.settings.snapshot == SnapshotMode::Initial;
@@ -201,11 +210,13 @@ impl Opening<'_> {
         exported: Option<Export>,
         maker: Maker,
         published: &[Published],
+        watch: Watch,
     ) -> Result<Opened, ConnectorError> {
         if offset.state != State::Snapshot {
             let settings = Arc::clone(self.settings);
             let stream =
-                Stream::start(settings, self.session, maker, &offset, Behind::Stored).await?;
+                Stream::start(settings, self.session, maker, &offset, Behind::Stored, watch)
+                    .await?;
             return Ok(Opened::Stream(Box::new(stream)));
         }
         let (name, point) = match exported {
@@ -217,12 +228,26 @@ impl Opening<'_> {
             }
         };
         let exported = Exported { holder: self.session, name, point };
-        let snapshot = Snapshot::open(exported, self.catalog, maker, offset, published).await?;
+        let snapshot =
+            Snapshot::open(exported, self.catalog, maker, offset, published, watch).await?;
         Ok(Opened::Snapshot(Box::new(snapshot)))
     }
 }
 
-fn read(offset: &SourceOffset, settings: &Settings) -> Result<StoredOffset, ConnectorError> {
+/// Drops a slot.
+pub(crate) async fn drop_slot(catalog: &Catalog, slot: &str) -> Result<(), ConnectorError> {
+    let sql = format!("SELECT pg_drop_replication_slot({})", literal(slot));
+    catalog.statement("dropping the slot", &sql).await
+}
+
+/// Reads a stored offset.
+///
+/// # Errors
+/// When it is none of ours, or Debezium's and nobody said in which forms its records are.
+pub(crate) fn read(
+    offset: &SourceOffset,
+    settings: &Settings,
+) -> Result<StoredOffset, ConnectorError> {
     if is_debeziums(offset) && settings.forms.is_none() {
         return Err(forms_unstated(offset));
     }
@@ -275,7 +300,10 @@ fn maker(settings: &Settings, start: Start, server: &Server) -> Maker {
 }
 
 /// The slot, after waiting a moment for somebody who is about to let go of it.
-async fn released(catalog: &Catalog, name: &str) -> Result<Option<Slot>, ConnectorError> {
+pub(crate) async fn released(
+    catalog: &Catalog,
+    name: &str,
+) -> Result<Option<Slot>, ConnectorError> {
     let mut slot = catalog.slot(name).await?;
     for _ in 0..ACTIVE_TRIES {
         if slot.as_ref().is_none_or(|slot| slot.active_pid.is_none()) {
@@ -308,10 +336,11 @@ fn busy(name: &str, slot: Option<&Slot>) -> Result<(), ConnectorError> {
 async fn publish(
     settings: &Settings,
     catalog: &Catalog,
+    capacity: &Capacity,
+    known: &[TableDescription],
     action: &mut Action,
     store: &dyn OffsetStore,
 ) -> Result<(Vec<TableName>, Vec<Published>), ConnectorError> {
-    let capacity = catalog.capacity().await?;
     let tables = catalog.tables().await?;
     let found = catalog.publication(&settings.publication).await?;
     let (first, new_slots) = match action {
@@ -323,8 +352,11 @@ async fn publish(
     let publication = found.as_ref();
     let plan = preflight::check(
         settings,
-        &Found { capacity: &capacity, tables: &tables, publication, new_slots, first },
+        &Found { capacity, tables: &tables, publication, new_slots, first },
     )?;
+    if let (Some(publication), Action::Resume(_)) = (publication, &*action) {
+        missed(settings, publication, &tables, known, &plan)?;
+    }
     if let (Plan::Add(joining), Action::Resume(offset)) = (&plan, &mut *action)
         && settings.snapshot == SnapshotMode::Initial
     {
@@ -340,6 +372,33 @@ async fn publish(
     }
     let names = captured_names(settings, &publication, &tables);
     Ok((names, publication.tables))
+}
+
+/// A table that was captured before and was taken out of the publication while nobody looked: what
+/// it changed since is nowhere, unless it is read anew.
+fn missed(
+    settings: &Settings,
+    publication: &Publication,
+    tables: &[Table],
+    known: &[TableDescription],
+    plan: &Plan,
+) -> Result<(), ConnectorError> {
+    let read_anew = |name: &TableName| {
+        settings.snapshot == SnapshotMode::Initial
+            && matches!(plan, Plan::Add(joining) if joining.contains(name))
+    };
+    let described = |table: &&Table| {
+        let name = table.name.to_string();
+        known.iter().any(|known| known.table == name)
+            && captured(&settings.filter, &table.name, &names_above(table, tables))
+    };
+    let described = tables.iter().filter(described).map(|table| table.oid);
+    let mut taken = publication_change::taken_out(described, publication, tables);
+    taken.retain(|name| !read_anew(name));
+    if taken.is_empty() {
+        return Ok(());
+    }
+    Err(publication_change::taken_error(settings, &taken))
 }
 
 async fn carry_out(
@@ -378,16 +437,20 @@ fn published_partitions(
     publication.tables.iter().filter(below).map(|published| published.name.clone()).collect()
 }
 
+/// Names of the partitioned tables above one.
+fn names_above(table: &Table, tables: &[Table]) -> Vec<TableName> {
+    let above = tables.iter().filter(|other| table.ancestors.contains(&other.oid));
+    above.map(|other| other.name.clone()).collect()
+}
+
 fn captured_names(
     settings: &Settings,
     publication: &Publication,
     tables: &[Table],
 ) -> Vec<TableName> {
-    let above = |published: &Published| -> Vec<TableName> {
+    let above = |published: &Published| {
         let table = tables.iter().find(|table| table.oid == published.oid);
-        let ancestors = table.map(|table| table.ancestors.as_slice()).unwrap_or_default();
-        let named = tables.iter().filter(|table| ancestors.contains(&table.oid));
-        named.map(|table| table.name.clone()).collect()
+        table.map(|table| names_above(table, tables)).unwrap_or_default()
     };
     publication
         .tables

@@ -152,15 +152,24 @@ pub(crate) fn check(settings: &Settings, found: &Found<'_>) -> Result<Plan, Conn
     Ok(plan)
 }
 
-fn check_server(found: &Found<'_>) -> Result<(), ConnectorError> {
-    let Capacity { wal_level, slots, slots_used, in_recovery } = found.capacity;
-    if *in_recovery {
-        return Err(ConnectorError::again(
-            code::STANDBY,
-            ErrorKind::Source,
-            "the server is a standby; changes are captured from the primary",
-        ));
+/// A standby has neither the slots nor the last word: it is asked before anything is decided.
+///
+/// # Errors
+/// When it is one.
+pub(crate) fn check_primary(capacity: &Capacity) -> Result<(), ConnectorError> {
+    if !capacity.in_recovery {
+        return Ok(());
     }
+    Err(ConnectorError::again(
+        code::STANDBY,
+        ErrorKind::Source,
+        "the server is a standby; changes are captured from the primary",
+    ))
+}
+
+fn check_server(found: &Found<'_>) -> Result<(), ConnectorError> {
+    let Capacity { wal_level, slots, slots_used, .. } = found.capacity;
+    check_primary(found.capacity)?;
     if wal_level != "logical" {
         return Err(refusal(
             code::WAL_LEVEL,
@@ -248,8 +257,9 @@ fn add(wanted: &[&Table], publication: &Publication) -> Plan {
     if missing.is_empty() { Plan::Keep } else { Plan::Add(missing) }
 }
 
-fn check_operations(settings: &Settings, found: &Publication) -> Result<(), ConnectorError> {
-    let missing: Vec<&str> = [
+/// Operations that a publication leaves out.
+pub(crate) fn missing_operations(found: &Publication) -> Vec<&'static str> {
+    [
         ("insert", found.insert),
         ("update", found.update),
         ("delete", found.delete),
@@ -258,7 +268,11 @@ fn check_operations(settings: &Settings, found: &Publication) -> Result<(), Conn
     .iter()
     .filter(|(_, published)| !published)
     .map(|(operation, _)| *operation)
-    .collect();
+    .collect()
+}
+
+fn check_operations(settings: &Settings, found: &Publication) -> Result<(), ConnectorError> {
+    let missing = missing_operations(found);
     if missing.is_empty() {
         return Ok(());
     }

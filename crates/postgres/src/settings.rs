@@ -102,6 +102,10 @@ pub(crate) struct Settings {
     pub(crate) placeholder: String,
     /// Time between two status updates.
     pub(crate) status_interval: Duration,
+    /// Time between two looks at the server.
+    pub(crate) watch_interval: Duration,
+    /// From how many held bytes on the status warns.
+    pub(crate) wal_warn: u64,
     /// Bound of waiting for the slot to be made.
     pub(crate) slot_timeout: Duration,
     /// Bound of a record's key and value together, bytes.
@@ -317,6 +321,20 @@ fn running_keys() -> Vec<ConfigKey> {
             "Time between two status updates to the server, milliseconds, 100 to 60000; must stay below the server's wal_sender_timeout.",
         ),
         ConfigKey::new(
+            "slot.watch.interval.ms",
+            Int { min: 100, max: 3_600_000 },
+            Some("10000"),
+            Low,
+            "Time between two looks at what the slot holds and at whether the publication still has the captured tables, milliseconds, 100 to 3600000; each look is a connection of its own.",
+        ),
+        ConfigKey::new(
+            "slot.wal.warn.bytes",
+            Int { min: 1, max: i64::MAX },
+            Some("1073741824"),
+            Low,
+            "From how many bytes of WAL that the slot holds at the server the status warns; from half of max_slot_wal_keep_size on it always does.",
+        ),
+        ConfigKey::new(
             "unavailable.value.placeholder",
             String,
             Some("__debezium_unavailable_value"),
@@ -458,6 +476,8 @@ impl Settings {
             },
             placeholder: text("unavailable.value.placeholder"),
             status_interval: millis("status.update.interval.ms"),
+            watch_interval: millis("slot.watch.interval.ms"),
+            wal_warn: config.int("slot.wal.warn.bytes").unsigned_abs(),
             slot_timeout: millis("slot.create.timeout.ms"),
             record_limit: size(config, RECORD_LIMIT),
         })

@@ -4,13 +4,14 @@
 //! own; tables that were finished stay finished. The stream then leaves out, table by table, what
 //! was committed before the table's point.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use highwater_connector::{ConnectorError, ErrorKind, Hw, Position, SourceItem};
+use highwater_connector::{ConnectorError, ErrorKind, Fact, Hw, Position, SourceItem};
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::CopyOutStream;
 
@@ -24,10 +25,15 @@ use crate::name::{TableName, literal, quoted};
 use crate::offset::{Positions, State, StoredOffset};
 use crate::pgoutput::Tuple;
 use crate::preflight::Published;
+use crate::progress::Progress;
 use crate::session::Session;
 use crate::shape::Shape;
 use crate::table_form::TableFacts;
 use crate::tables::{Seen, Tables};
+use crate::watch::Watch;
+
+/// How often the progress is logged at most.
+const LOG_PAUSE: Duration = Duration::from_secs(10);
 
 /// What records are made with; goes on to the stream.
 pub(crate) struct Maker {
@@ -61,6 +67,13 @@ pub(crate) struct Snapshot {
     position: Arc<dyn Position>,
     waiting: VecDeque<Published>,
     reading: Option<Reading>,
+    watch: Watch,
+    /// About how many rows each table has, by its OID, where statistics say so.
+    estimates: HashMap<u32, u64>,
+    begun: Instant,
+    /// Rows so far, over all tables of this snapshot.
+    read: u64,
+    logged: Instant,
 }
 
 struct Reading {
@@ -69,7 +82,6 @@ struct Reading {
     rows: Pin<Box<CopyOutStream>>,
     lines: Lines,
     count: u64,
-    estimate: u64,
 }
 
 impl Snapshot {
@@ -83,6 +95,7 @@ impl Snapshot {
         maker: Maker,
         mut offset: StoredOffset,
         published: &[Published],
+        watch: Watch,
     ) -> Result<Self, ConnectorError> {
         let Exported { holder, name, point } = exported;
         let begin = format!(
@@ -106,7 +119,6 @@ impl Snapshot {
         }
         let mut snapshot = Self {
             maker,
-            catalog,
             holder,
             point,
             position_text: point.sortable(),
@@ -114,8 +126,16 @@ impl Snapshot {
             index: 0,
             position: Arc::new(Positions::new(&offset).whole(&offset)),
             offset,
+            estimates: catalog
+                .row_estimates(waiting.iter().map(|table| table.oid).collect())
+                .await?,
+            catalog,
             waiting,
             reading: None,
+            watch,
+            begun: Instant::now(),
+            read: 0,
+            logged: Instant::now(),
         };
         snapshot.settle();
         Ok(snapshot)
@@ -132,8 +152,13 @@ impl Snapshot {
     }
 
     /// What the stream goes on with.
-    pub(crate) fn into_parts(self) -> (Maker, Session, StoredOffset) {
-        (self.maker, self.holder, self.offset)
+    pub(crate) fn into_parts(self) -> (Maker, Session, StoredOffset, Watch) {
+        (self.maker, self.holder, self.offset, self.watch)
+    }
+
+    /// What is seen of the server meanwhile.
+    pub(crate) const fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     /// Up to `most` rows, or as many as come until `deadline`.
@@ -164,25 +189,46 @@ impl Snapshot {
                 self.reading = Some(self.begin(table, &mut items).await?);
             }
         }
+        if self.logged.elapsed() >= LOG_PAUSE {
+            self.logged = Instant::now();
+            tracing::info!("{}", self.activity());
+        }
         Ok(items)
     }
 
     /// What it is doing, in one sentence.
     pub(crate) fn activity(&self) -> String {
-        let total = self.offset.snapshot.len();
-        let done = self.offset.snapshot.iter().filter(|table| table.done).count();
-        let Some(Reading { table, count, estimate, .. }) = &self.reading else {
-            return format!("reading tables: {done} of {total} are read");
-        };
-        let percent = match count.saturating_mul(100).checked_div(*estimate) {
-            Some(percent) => format!(", about {} %", percent.min(99)),
-            None => String::new(),
-        };
-        format!(
-            "reading table {} ({} of {total}): {count} rows{percent}",
-            table.name,
-            (done + 1).min(total)
+        let (done, tables) = self.done();
+        self.progress().map_or_else(
+            || format!("snapshot: {done} of {tables} tables are read"),
+            |progress| progress.says(),
         )
+    }
+
+    /// The numbers of that sentence.
+    pub(crate) fn facts(&self) -> Vec<Fact> {
+        self.progress().map(|progress| progress.facts()).unwrap_or_default()
+    }
+
+    fn done(&self) -> (usize, usize) {
+        let tables = &self.offset.snapshot;
+        (tables.iter().filter(|table| table.done).count(), tables.len())
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let Reading { table, count, .. } = self.reading.as_ref()?;
+        let (done, tables) = self.done();
+        let estimate = |table: &Published| self.estimates.get(&table.oid).copied();
+        Some(Progress {
+            table: table.name.to_string(),
+            number: (done + 1).min(tables),
+            tables,
+            rows: *count,
+            estimate: estimate(table).unwrap_or(0),
+            waiting: self.waiting.iter().map(estimate).sum(),
+            read: self.read,
+            elapsed: self.begun.elapsed(),
+        })
     }
 
     async fn begin(
@@ -190,7 +236,7 @@ impl Snapshot {
         table: Published,
         items: &mut Vec<SourceItem>,
     ) -> Result<Reading, ConnectorError> {
-        let estimate = self.lock(&table).await?;
+        self.lock(&table).await?;
         let columns = self.catalog.columns(&table).await?;
         let sql = copy_statement(&table, columns.iter().map(|column| column.name.as_str()));
         let facts = match self.maker.output.forms {
@@ -212,18 +258,17 @@ impl Snapshot {
         let rows = self.catalog.client().copy_out(sql.as_str()).await;
         let rows = rows.map_err(|error| from_query(&sql, &error))?;
         let lines = Lines::default();
-        Ok(Reading { table, shape, rows: Box::pin(rows), lines, count: 0, estimate })
+        Ok(Reading { table, shape, rows: Box::pin(rows), lines, count: 0 })
     }
 
     /// Keeps the table as it is until the snapshot ends, and makes sure that it is still the one
     /// of the snapshot: to an older snapshot a table that was rewritten or emptied since looks
     /// empty (manual, "Caveats" of concurrency control).
-    async fn lock(&self, table: &Published) -> Result<u64, ConnectorError> {
+    async fn lock(&self, table: &Published) -> Result<(), ConnectorError> {
         let only = if table.partitioned { "" } else { "ONLY " };
         let lock = format!("LOCK TABLE {only}{} IN ACCESS SHARE MODE", table.name.sql());
         self.catalog.statement(&lock, &lock).await?;
-        let sql = "SELECT coalesce(bool_and(c.relfilenode = pg_relation_filenode(c.oid)), true),
-                          coalesce(sum(greatest(c.reltuples, 0)), 0)::int8
+        let sql = "SELECT coalesce(bool_and(c.relfilenode = pg_relation_filenode(c.oid)), true)
                    FROM pg_class c
                    WHERE c.relkind = 'r'
                    AND (c.oid = $1 OR c.oid IN (SELECT relid FROM pg_partition_tree($1::oid::regclass)))";
@@ -236,7 +281,7 @@ impl Snapshot {
                 format!("{} was rewritten or emptied since the snapshot began", table.name),
             ));
         }
-        Ok(u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))
+        Ok(())
     }
 
     fn rows(
@@ -252,6 +297,7 @@ impl Snapshot {
             })?;
             self.row(&reading.shape, &row, items)?;
             reading.count += 1;
+            self.read += 1;
         }
         Ok(())
     }

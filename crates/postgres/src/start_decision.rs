@@ -168,13 +168,24 @@ pub(crate) fn usable(name: &str, slot: &Slot, server: &Server) -> Result<(), Con
 }
 
 fn missing(situation: &Situation<'_>, stored: &StoredOffset) -> ConnectorError {
-    let name = situation.slot_name;
+    let (name, server) = (situation.slot_name, situation.server);
+    let elsewhere = stored.system_id.as_ref().is_some_and(|id| *id != server.system_id);
+    let promoted = match stored.timeline {
+        _ if elsewhere => format!(", on server {} that the position is not of", server.system_id),
+        Some(timeline) if timeline != server.timeline => format!(
+            ", on a standby that became the primary (timeline {timeline} went over to {}): a standby \
+             has no logical slots of its primary, unless they are kept in step (PostgreSQL 17: \
+             failover slots)",
+            server.timeline
+        ),
+        _ => String::new(),
+    };
     refusal(
         code::SLOT_MISSING,
         format!(
-            "slot {name} is gone and position {} is stored: a new slot would leave out what was \
-             committed in between (the server's log ends at {})",
-            stored.lsn, situation.server.wal_end
+            "slot {name} is gone{promoted}, and position {} is stored: a new slot would leave out \
+             what was committed in between (the server's log ends at {})",
+            stored.lsn, server.wal_end
         ),
         begin_again(None),
     )

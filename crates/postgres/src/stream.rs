@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout};
 use crate::catalog::Catalog;
 use crate::engine::Engine;
 use crate::error::connection;
+use crate::holding::bytes;
 use crate::lsn::Lsn;
 use crate::name::{literal, quoted};
 use crate::offset::{Reached, State, StoredOffset};
@@ -18,12 +19,16 @@ use crate::relation::RelationFacts;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::snapshot::Maker;
+use crate::watch::Watch;
 
 /// An idle position is stored at most this often (rule P1).
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Bound of a question to the catalog.
 const CATALOG_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A connection that stayed open would keep a smart shutdown of the server waiting.
+const CATALOG_IDLE: Duration = Duration::from_secs(2);
 
 /// Room for what a message has beside a record's own bytes: headers, and nulls of key tuples.
 const FRAME_SLACK: usize = 64 * 1024;
@@ -43,7 +48,9 @@ pub(crate) struct Stream {
     reader: Reader,
     decoder: Decoder,
     engine: Engine,
-    catalog: Option<Catalog>,
+    /// With the time of the last question.
+    catalog: Option<(Catalog, Instant)>,
+    watch: Watch,
     stored: Reached,
     behind: Behind,
     idle_since: Option<Instant>,
@@ -63,6 +70,7 @@ impl Stream {
         maker: Maker,
         offset: &StoredOffset,
         behind: Behind,
+        watch: Watch,
     ) -> Result<Self, ConnectorError> {
         let sql = start_statement(&settings, offset.lsn);
         session.start_replication(&sql, settings.record_limit + FRAME_SLACK).await?;
@@ -73,6 +81,7 @@ impl Stream {
             decoder: Decoder::default(),
             engine: Engine::new(output, envelope, filter, tables, offset),
             catalog: None,
+            watch,
             stored: (offset.lsn, offset.partial),
             behind,
             idle_since: None,
@@ -90,6 +99,10 @@ impl Stream {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        if let Some(trouble) = self.watch.trouble() {
+            return Err(trouble);
+        }
+        self.catalog.take_if(|(_, asked)| asked.elapsed() > CATALOG_IDLE);
         let deadline = Instant::now() + wait;
         let mut items = Vec::new();
         let mut batch = self.reader.next(wait).await?;
@@ -142,7 +155,18 @@ impl Stream {
                 format!("the last change came {} s ago", last.elapsed().as_secs())
             }
         };
-        format!("streaming from slot {slot}: read up to {read}, stored up to {stored}; {state}")
+        let behind = match self.watch.behind() {
+            Some(behind) => format!("; {} behind the end of the server's log", bytes(behind)),
+            None => String::new(),
+        };
+        format!(
+            "streaming from slot {slot}: read up to {read}, stored up to {stored}; {state}{behind}"
+        )
+    }
+
+    /// What is seen of the server meanwhile.
+    pub(crate) const fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     async fn take_all(
@@ -185,12 +209,12 @@ impl Stream {
     /// broke.
     async fn facts(&mut self, relation: &Relation) -> Result<RelationFacts, ConnectorError> {
         let question = async {
-            let catalog = match self.catalog.take().filter(Catalog::is_open) {
-                Some(catalog) => catalog,
+            let catalog = match self.catalog.take().filter(|(catalog, _)| catalog.is_open()) {
+                Some((catalog, _)) => catalog,
                 None => Catalog::connect(&self.settings.login).await?,
             };
             let facts = catalog.facts(relation, self.settings.forms.is_some()).await;
-            self.catalog = Some(catalog);
+            self.catalog = Some((catalog, Instant::now()));
             facts
         };
         match timeout(CATALOG_TIMEOUT, question).await {

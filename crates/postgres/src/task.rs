@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use highwater_connector::{ConnectorError, OffsetStore, Position, SourceItem, SourceTask, Start};
+use highwater_connector::{
+    ConnectorError, Fact, Hold, OffsetStore, Position, SourceItem, SourceTask, Start,
+};
 use tokio::time::Instant;
 
 use crate::offset::StoredOffset;
@@ -50,9 +52,9 @@ impl PostgresTask {
         // tables that went away unread.
         let silent = snapshot.is_silent().then(|| SourceItem::Idle(snapshot.position()));
         let behind = if silent.is_some() { Behind::Stored } else { Behind::SnapshotRecords };
-        let (maker, session, offset) = snapshot.into_parts();
+        let (maker, session, offset, watch) = snapshot.into_parts();
         let settings = Arc::clone(&self.settings);
-        let stream = Stream::start(settings, session, maker, &offset, behind).await?;
+        let stream = Stream::start(settings, session, maker, &offset, behind, watch).await?;
         self.phase = Phase::Streaming(Box::new(stream));
         Ok(silent.into_iter().collect())
     }
@@ -108,6 +110,22 @@ impl SourceTask for PostgresTask {
             Phase::Closed => "not reading".to_owned(),
             Phase::Snapshot(snapshot) => snapshot.activity(),
             Phase::Streaming(stream) => stream.activity(),
+        }
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        match &self.phase {
+            Phase::Closed => Vec::new(),
+            Phase::Snapshot(snapshot) => snapshot.facts(),
+            Phase::Streaming(stream) => stream.watch().facts(),
+        }
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        match &self.phase {
+            Phase::Closed => None,
+            Phase::Snapshot(snapshot) => snapshot.watch().hold(),
+            Phase::Streaming(stream) => stream.watch().hold(),
         }
     }
 }

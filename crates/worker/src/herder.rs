@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use highwater_connector::{ConnectorError, ErrorKind, Problem, SourceConnector, Topics};
+use highwater_connector::{ConnectorError, ErrorKind, Problem, Retry, SourceConnector, Topics};
 use highwater_kafka::{KafkaError, OutgoingRecord};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -15,6 +15,7 @@ use crate::cluster::Cluster;
 use crate::configs::{self, ConfigState, TargetState};
 use crate::journal::journal;
 use crate::keys;
+use crate::looking::{Looking, silent};
 use crate::offsets::Offsets;
 use crate::pipeline::{self, Pipeline, Properties};
 use crate::plugins::Plugins;
@@ -81,6 +82,7 @@ impl Herder {
             status_topic: config.status_topic.clone(),
             worker_id: config.worker_id.clone(),
             cluster: cluster.clone(),
+            looking: Looking { interval: config.hold_interval, timeout: config.source_timeout },
         });
         let stale = stale_statuses(&cluster, &config.status_topic, &state).await?;
         if !stale.is_empty() {
@@ -250,6 +252,31 @@ impl Herder {
         Ok(())
     }
 
+    /// Stops a connector and makes its source let go of what it keeps for it; says what that was.
+    ///
+    /// # Errors
+    /// Not found, or the source refuses or cannot be asked: the connector is then stopped.
+    pub(crate) async fn release(&self, name: &str) -> Result<Option<String>, Refusal> {
+        self.set_target(name, TargetState::Stopped).await?;
+        let _turn = self.turn.lock().await;
+        let pipeline = self.stopped(name)?;
+        let stored = self.offsets(name).await?;
+        let offset = stored.into_iter().find(|stored| stored.partition == pipeline.partition);
+        let offset = offset.and_then(|stored| stored.offset);
+        let limit = self.config.source_timeout;
+        let released = pipeline.connector.release(&pipeline.config, offset.as_ref());
+        let failed = |error: ConnectorError| {
+            let kept = "the connector, which is stopped now, its topics and its offset";
+            error.of(name).keeping(kept)
+        };
+        match tokio::time::timeout(limit, released).await {
+            Ok(Ok(released)) => Ok(released),
+            Ok(Err(error)) if error.retry == Retry::Never => Err(Refusal::Connector(failed(error))),
+            Ok(Err(error)) => Err(Refusal::Source(failed(error))),
+            Err(_) => Err(Refusal::Source(failed(silent("letting go of what it keeps", limit)))),
+        }
+    }
+
     async fn wait_until_stopped(&self, name: &str) {
         let status = self.runners().get(name).map(Handle::watch);
         if let Some(mut status) = status {
@@ -312,11 +339,12 @@ impl Herder {
     }
 
     fn wish(&self, name: &str) -> Wish {
+        let planned = self.plan(name).map(Arc::new);
         match self.configs().target(name) {
-            TargetState::Paused => Wish::Pause,
-            TargetState::Stopped => Wish::Stop,
-            TargetState::Started => match self.plan(name) {
-                Ok(pipeline) => Wish::Run(Arc::new(pipeline)),
+            TargetState::Paused => Wish::Pause(planned.ok()),
+            TargetState::Stopped => Wish::Stop(planned.ok()),
+            TargetState::Started => match planned {
+                Ok(pipeline) => Wish::Run(pipeline),
                 Err(problems) => Wish::Refuse(unplannable(name, &problems)),
             },
         }
@@ -343,7 +371,27 @@ impl Herder {
             .map_err(Refusal::Invalid)?;
         let pipeline = Pipeline::plan(name, properties, &self.plugins, &self.config)
             .map_err(Refusal::Invalid)?;
-        self.check_owner(&pipeline).map_err(Refusal::Invalid)
+        self.check_owner(&pipeline).map_err(Refusal::Invalid)?;
+        self.check_claims(&pipeline).map_err(Refusal::Invalid)
+    }
+
+    /// What a connector claims is nobody else's.
+    fn check_claims(&self, pipeline: &Pipeline) -> Result<(), Vec<Problem>> {
+        let configs = self.configs().clone();
+        let others = configs
+            .names()
+            .filter(|name| *name != pipeline.name)
+            .filter_map(|name| Some((name, self.plan(name).ok()?.claims)));
+        match pipeline::claimed(&pipeline.claims, others) {
+            None => Ok(()),
+            Some((owner, claim)) => Err(vec![Problem {
+                key: claim.key.to_owned(),
+                message: format!(
+                    "leads to {}, which connector {owner} uses; two connectors cannot share it",
+                    claim.what
+                ),
+            }]),
+        }
     }
 
     /// Rule R2: a topic has one owner.

@@ -41,6 +41,7 @@ mod herder;
 mod journal;
 mod keys;
 mod ledger;
+mod looking;
 mod offset_changes;
 mod offsets;
 mod opening;

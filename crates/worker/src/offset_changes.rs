@@ -7,6 +7,7 @@ use highwater_kafka::OutgoingRecord;
 
 use crate::configs::TargetState;
 use crate::herder::Herder;
+use crate::looking::silent;
 use crate::offsets::{self, StoredOffset};
 use crate::pipeline::Pipeline;
 use crate::rest_error::Refusal;
@@ -73,7 +74,7 @@ impl Herder {
     }
 
     /// The pipeline of a connector whose offsets may be changed.
-    fn stopped(&self, name: &str) -> Result<Pipeline, Refusal> {
+    pub(crate) fn stopped(&self, name: &str) -> Result<Pipeline, Refusal> {
         self.properties(name)?;
         let ended = self.status(name)?.is_stopped();
         if self.configs().target(name) != TargetState::Stopped || !ended {
@@ -134,7 +135,10 @@ impl Herder {
                 Err(Refusal::Connector(refused(what, remedy).of(&pipeline.name)))
             }
             Ok(Err(error)) => Err(Refusal::Source(error.of(&pipeline.name))),
-            Err(_) => Err(Refusal::Source(silent(self.config.source_timeout))),
+            Err(_) => Err(Refusal::Source(
+                silent("whether the offset may be changed", self.config.source_timeout)
+                    .keeping("the stored offset; nothing was changed"),
+            )),
         }
     }
 }
@@ -145,15 +149,6 @@ fn refused(what: String, remedy: String) -> ConnectorError {
         highwater_connector::ErrorKind::Position,
         what,
         remedy,
-    )
-    .keeping("the stored offset; nothing was changed")
-}
-
-fn silent(timeout: std::time::Duration) -> ConnectorError {
-    ConnectorError::again(
-        "SOURCE_SILENT",
-        highwater_connector::ErrorKind::Source,
-        format!("the source did not say within {timeout:?} whether the offset may be changed"),
     )
     .keeping("the stored offset; nothing was changed")
 }

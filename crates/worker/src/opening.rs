@@ -162,7 +162,8 @@ async fn start(
         in_transaction,
         stop,
         status,
-        acknowledged: metrics::counter!("highwater_source_records_total", "connector" => name),
+        acknowledged: metrics::counter!("highwater_source_records_total", "connector" => name.clone()),
+        name,
     })
 }
 

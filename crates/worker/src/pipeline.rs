@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use highwater_connector::{Config, Problem, Routing, SourceConnector, SourcePartition, Topics};
+use highwater_connector::{
+    Claim, Config, Problem, Routing, SourceConnector, SourcePartition, Topics,
+};
 
 use crate::WorkerConfig;
 use crate::keys::{self, TaskSettings};
@@ -21,6 +23,7 @@ pub(crate) struct Pipeline {
     pub(crate) topics: Topics,
     pub(crate) partition: SourcePartition,
     pub(crate) fingerprint: String,
+    pub(crate) claims: Vec<Claim>,
 }
 
 impl Pipeline {
@@ -54,6 +57,7 @@ impl Pipeline {
             topics: connector.topics(&config),
             partition: connector.partition(&config),
             fingerprint: connector.fingerprint(&config),
+            claims: connector.claims(&config),
             connector,
             config,
             settings,
@@ -108,9 +112,30 @@ fn shared(mine: &Topics, theirs: &Topics) -> Option<String> {
     [first, &theirs.schema].into_iter().find(meets).cloned()
 }
 
+/// The connector among `others` that has claimed something of `wanted`, and what.
+pub(crate) fn claimed<'a>(
+    wanted: &[Claim],
+    mut others: impl Iterator<Item = (&'a str, Vec<Claim>)>,
+) -> Option<(&'a str, Claim)> {
+    others.find_map(|(name, theirs)| {
+        let taken = wanted.iter().find(|claim| theirs.iter().any(|other| other.what == claim.what));
+        taken.map(|claim| (name, claim.clone()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_claimed_is_compared_by_what_it_is() {
+        let claim = |key, what: &str| vec![Claim { key, what: what.to_owned() }];
+        let others =
+            || [("a", claim("slot", "x at db")), ("b", claim("slot", "y at db"))].into_iter();
+        let found = claimed(&claim("other.slot", "y at db"), others()).unwrap();
+        assert_eq!((found.0, found.1.key), ("b", "other.slot"));
+        assert_eq!(claimed(&claim("slot", "z at db"), others()), None);
+    }
 
     fn topics(trail: &str) -> Topics {
         Topics { routing: Routing::Trail(trail.to_owned()), schema: format!("{trail}.schema") }

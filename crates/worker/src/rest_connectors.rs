@@ -110,12 +110,27 @@ pub(crate) async fn patch_config(
     info_json(&herder, &name).map(Json)
 }
 
+/// Query of `DELETE`; ours.
+#[derive(Deserialize)]
+pub(crate) struct Delete {
+    /// Whether the source lets go of what it keeps for the connector.
+    #[serde(default)]
+    release: bool,
+}
+
+/// Kafka Connect's answer has no body; what a source let go of is said in one.
 pub(crate) async fn delete(
     State(herder): App,
     Segments(name): Segments<String>,
-) -> Result<StatusCode, Refusal> {
+    Params(query): Params<Delete>,
+) -> Result<Response, Refusal> {
+    if !query.release {
+        herder.delete(&name).await?;
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let released = herder.release(&name).await?;
     herder.delete(&name).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Json(json!({ "released": released })).into_response())
 }
 
 pub(crate) async fn status(State(herder): App, Segments(name): Segments<String>) -> Answer {

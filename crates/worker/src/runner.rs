@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 
 use crate::cluster::Cluster;
 use crate::counters;
+use crate::looking::Looking;
 use crate::offsets::Offsets;
 use crate::opening;
 use crate::pipeline::Pipeline;
@@ -25,9 +26,9 @@ pub(crate) enum Wish {
     /// Run the task.
     Run(Arc<Pipeline>),
     /// Drain, and keep the task waiting.
-    Pause,
+    Pause(Option<Arc<Pipeline>>),
     /// Drain, and end the task.
-    Stop,
+    Stop(Option<Arc<Pipeline>>),
     /// The configuration cannot be run, for this reason.
     Refuse(ConnectorError),
     /// Drain, and end the runner.
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     pub(crate) status_topic: String,
     pub(crate) worker_id: String,
+    pub(crate) looking: Looking,
 }
 
 /// The worker's hold on a runner.
@@ -124,15 +126,15 @@ impl Runner {
             let wish = self.wishes.borrow_and_update().clone();
             match wish {
                 Wish::Run(pipeline) => self.run_once(&pipeline).await,
-                Wish::Pause => {
+                Wish::Pause(pipeline) => {
                     let activity = "Paused by its operator; the source is not read";
                     self.enter(State::Paused, Some(State::Paused), None, activity).await;
-                    self.changed().await;
+                    self.idle(pipeline).await;
                 }
-                Wish::Stop => {
+                Wish::Stop(pipeline) => {
                     let activity = "Stopped by its operator; the stored offset stays";
                     self.enter(State::Stopped, None, None, activity).await;
-                    self.changed().await;
+                    self.idle(pipeline).await;
                 }
                 Wish::Refuse(error) => {
                     let activity = failed(&error);
@@ -154,6 +156,15 @@ impl Runner {
             let (sender, wishes) = watch::channel(Wish::Leave);
             drop(sender);
             self.wishes = wishes;
+        }
+    }
+
+    /// Waits for another wish; meanwhile what the source keeps is looked at.
+    async fn idle(&mut self, pipeline: Option<Arc<Pipeline>>) {
+        let looking = self.shared.looking.on(pipeline, self.status.clone());
+        tokio::select! {
+            () = self.changed() => {}
+            never = looking => match never {},
         }
     }
 
@@ -222,7 +233,7 @@ impl Runner {
         }
     }
 
-    async fn after_failure(&mut self, pipeline: &Pipeline, error: ConnectorError) {
+    async fn after_failure(&mut self, pipeline: &Arc<Pipeline>, error: ConnectorError) {
         metrics::counter!("highwater_task_failures_total", "connector" => self.name.clone())
             .increment(1);
         match self.delay(pipeline, &error) {
@@ -231,7 +242,7 @@ impl Runner {
                 tracing::error!(%error, "the task failed");
                 let activity = failed(&error);
                 self.enter(State::Running, Some(State::Failed), Some(error), activity).await;
-                self.changed().await;
+                self.idle(Some(Arc::clone(pipeline))).await;
                 self.trouble = None;
             }
         }

@@ -29,8 +29,10 @@ pub struct WorkerConfig {
     /// How long a task may take to reach the end of a transaction when it shall stop, unless a
     /// connector says otherwise.
     pub drain_timeout: Duration,
-    /// How long a source may take to answer whether an offset may be changed.
+    /// How long a source may take to answer whether an offset may be changed, and what it keeps.
     pub source_timeout: Duration,
+    /// How often a source is asked what it keeps for a connector that does not run.
+    pub hold_interval: Duration,
     /// How long the log may be unreachable when the worker starts.
     pub start_timeout: Duration,
     /// Largest record that a task sends, in bytes, unless a connector says otherwise.
@@ -53,6 +55,7 @@ impl WorkerConfig {
             offset_flush_interval: Duration::from_secs(1),
             drain_timeout: Duration::from_secs(5),
             source_timeout: Duration::from_secs(30),
+            hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),
             max_record_bytes: 10 << 20,
             max_body_bytes: 1 << 20,

@@ -1,6 +1,6 @@
 //! What a connector is doing now: its state and, in one sentence, whether it moves (rule U4).
 
-use highwater_connector::{ConnectorError, Generation, SourceOffset};
+use highwater_connector::{ConnectorError, Fact, Generation, Hold, SourceOffset};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -29,6 +29,48 @@ impl State {
     }
 }
 
+/// What the source keeps for a connector.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Held {
+    /// When it was asked.
+    pub(crate) seen: Timestamp,
+    /// What it said, or why it said nothing.
+    pub(crate) hold: Result<Option<Hold>, String>,
+}
+
+impl Held {
+    /// What was seen just now.
+    pub(crate) fn now(hold: Result<Option<Hold>, String>) -> Self {
+        Self { seen: Timestamp::now(), hold }
+    }
+
+    fn json(&self) -> Value {
+        let seen = self.seen.to_string();
+        match &self.hold {
+            Ok(None) => Value::Null,
+            Ok(Some(hold)) => json!({
+                "says": hold.says,
+                "do": hold.remedy,
+                "pressing": hold.pressing,
+                "facts": facts_json(&hold.facts),
+                "seen": seen,
+            }),
+            Err(why) => json!({
+                "says": format!("what the source keeps for it is not known: {why}"),
+                "seen": seen,
+            }),
+        }
+    }
+}
+
+fn facts_json(facts: &[Fact]) -> Value {
+    facts
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), json!(value)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
 /// A connector and its task, if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
@@ -38,6 +80,10 @@ pub(crate) struct Status {
     pub(crate) error: Option<ConnectorError>,
     /// One sentence: whether it moves, and if not why.
     pub(crate) activity: String,
+    /// The numbers of that sentence.
+    pub(crate) facts: Vec<Fact>,
+    /// What the source keeps for it; `None` before it was asked.
+    pub(crate) held: Option<Held>,
     /// When it entered its state.
     pub(crate) since: Timestamp,
     /// When the log acknowledged a record last, in this run of the server.
@@ -56,6 +102,8 @@ impl Status {
             task: None,
             error: None,
             activity: "Not started yet".to_owned(),
+            facts: Vec::new(),
+            held: None,
             since: Timestamp::now(),
             last_record: None,
             position: None,
@@ -73,6 +121,11 @@ impl Status {
     ) {
         if (self.connector, self.task) != (connector, task) {
             self.since = Timestamp::now();
+            self.facts.clear();
+        }
+        // What is kept while it runs says nothing of what is kept once it does not.
+        if !matches!(task, Some(State::Running | State::Restarting)) && task != self.task {
+            self.held = None;
         }
         (self.connector, self.task, self.error) = (connector, task, error);
         self.activity = activity.into();
@@ -130,6 +183,8 @@ impl Status {
             ("position", self.position.as_ref().map(|position| json!(position.to_string()))),
             ("generation", self.generation.map(|generation| json!(generation.to_string()))),
             ("error", self.error.as_ref().map(error_json)),
+            ("facts", (!self.facts.is_empty()).then(|| facts_json(&self.facts))),
+            ("hold", self.held.as_ref().map(Held::json)),
         ];
         if let Value::Object(object) = &mut ours {
             object.extend(
@@ -178,6 +233,27 @@ mod tests {
             assert!(trace.contains(part), "{part} is missing in {trace}");
         }
         assert_eq!(task["highwater"]["error"]["code"], "X_1");
+    }
+
+    #[test]
+    fn what_is_kept_is_shown_and_not_knowing_it_too() {
+        let mut status = Status::unassigned();
+        status.enter(State::Stopped, None, None, "Stopped");
+        assert_eq!(status.ours().get("hold"), None, "not asked yet");
+        let hold = Hold {
+            says: "slot a holds 7 bytes".to_owned(),
+            remedy: "resume".to_owned(),
+            pressing: false,
+            facts: vec![("held_bytes", "7".to_owned())],
+        };
+        status.held = Some(Held::now(Ok(Some(hold))));
+        assert_eq!(status.ours()["hold"]["facts"]["held_bytes"], "7");
+        status.held = Some(Held::now(Ok(None)));
+        assert_eq!(status.ours()["hold"], Value::Null);
+        status.held = Some(Held::now(Err("it is away".to_owned())));
+        assert!(status.ours()["hold"]["says"].as_str().unwrap().ends_with("not known: it is away"));
+        status.enter(State::Running, Some(State::Unassigned), None, "Opens the source");
+        assert_eq!(status.held, None, "what was kept while it stood still");
     }
 
     #[test]

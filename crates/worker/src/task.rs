@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use crate::outbox::Outbox;
-use crate::status::Status;
+use crate::status::{Held, Status};
 
 /// How long a failed task may take to store what is acknowledged.
 const LAST_STORE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,6 +25,8 @@ pub(crate) struct Running {
     pub(crate) in_transaction: bool,
     pub(crate) stop: StopSignal,
     pub(crate) status: watch::Sender<Status>,
+    /// The connector, as what its source keeps names it.
+    pub(crate) name: String,
     /// Records acknowledged, for the metrics.
     pub(crate) acknowledged: metrics::Counter,
 }
@@ -133,14 +135,23 @@ impl Running {
 
     async fn report(&mut self, acknowledged: u64) {
         self.acknowledged.increment(acknowledged);
-        let activity = self.task.activity();
+        let (activity, facts) = (self.task.activity(), self.task.facts());
+        let hold = self.task.hold().map(|hold| hold.of(&self.name));
         let stored = self.outbox.lock().await.stored().cloned();
         self.status.send_if_modified(|status| {
             if acknowledged > 0 {
                 status.last_record = Some(jiff::Timestamp::now());
             }
-            let changed = status.activity != activity || status.position != stored;
-            status.activity = activity;
+            let known = status.held.as_ref().and_then(|held| held.hold.as_ref().ok()?.as_ref());
+            let news = hold.is_some() && known != hold.as_ref();
+            if news {
+                status.held = Some(Held::now(Ok(hold)));
+            }
+            let changed = news
+                || status.activity != activity
+                || status.facts != facts
+                || status.position != stored;
+            (status.activity, status.facts) = (activity, facts);
             if stored.is_some() {
                 status.position = stored;
             }

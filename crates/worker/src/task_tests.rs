@@ -116,6 +116,7 @@ fn bench(polls: Vec<Poll>) -> Bench {
         in_transaction: false,
         stop: stopped,
         status: watch::Sender::new(Status::unassigned()),
+        name: "shop".to_owned(),
         acknowledged: metrics::Counter::noop(),
     };
     Bench { writer, told, stop, running }

@@ -8,6 +8,7 @@
 mod changes;
 mod crashes;
 mod debezium;
+mod faults;
 mod names;
 mod offsets;
 mod preflight;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use highwater_connector::{
-    Config, ConnectorError, ErrorKind, Generation, Hw, OffsetChange, OffsetStore, OffsetVerdict,
-    OtherKey, Position, RecordKind, SourceConnector as _, SourceItem, SourceOffset, SourceTask,
-    Start, TableDescription,
+    Config, ConnectorError, ErrorKind, Generation, Hold, Hw, OffsetChange, OffsetStore,
+    OffsetVerdict, OtherKey, Position, RecordKind, SourceConnector as _, SourceItem, SourceOffset,
+    SourceTask, Start, TableDescription,
 };
 use highwater_postgres::{Lsn, PostgresConnector};
 use serde_json::Value;
@@ -18,7 +18,7 @@ use tokio_postgres::Client;
 use crate::server::{Server, server};
 
 /// Longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the log would hold of a record.
 #[derive(Clone, Debug)]
@@ -214,6 +214,24 @@ impl Rig {
             Err(error) => error,
             Ok(()) => panic!("the start was not refused"),
         }
+    }
+
+    /// What the running task says that the server keeps.
+    pub(crate) fn held(&self) -> Option<Hold> {
+        self.task.as_ref()?.hold()
+    }
+
+    /// What the server keeps, asked while no task runs.
+    pub(crate) async fn idle_hold(&self) -> Option<Hold> {
+        PostgresConnector::new().hold(&self.config()).await.unwrap()
+    }
+
+    /// Lets go of the slot for good.
+    pub(crate) async fn release(
+        &self,
+        offset: Option<SourceOffset>,
+    ) -> Result<Option<String>, ConnectorError> {
+        PostgresConnector::new().release(&self.config(), offset.as_ref()).await
     }
 
     /// Drops the task where it stands: nothing is stored, nothing told.

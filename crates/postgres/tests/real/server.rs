@@ -49,6 +49,15 @@ impl Server {
         assert!(done.success(), "{how}");
     }
 
+    /// The same while the caller goes on.
+    pub(crate) fn halting(&self, how: &'static str) -> tokio::task::JoinHandle<()> {
+        let dir = self.dir.clone();
+        tokio::task::spawn_blocking(move || {
+            let done = Command::new(script()).args(["halt", &dir, how]).status().unwrap();
+            assert!(done.success(), "{how}");
+        })
+    }
+
     /// Starts a standby of it and gives its port.
     pub(crate) fn follow(&self) -> u16 {
         let port = self.port.to_string();

@@ -121,7 +121,7 @@ async fn a_snapshot_killed_in_the_middle_of_a_table_is_resumed() {
     rig.set("snapshot.fetch.size", "50");
     rig.started().await;
     rig.until("the middle of the second table", |rig| of(rig, "b").count() > 100).await;
-    assert!(rig.task.as_ref().unwrap().activity().contains("reading table public.b"));
+    assert!(rig.task.as_ref().unwrap().activity().contains("snapshot of public.b"));
     rig.crash();
     rig.sql(
         "update a set v=1 where id<=10; delete from a where id=11; update b set v=1 where id<=10;

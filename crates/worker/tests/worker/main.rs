@@ -8,6 +8,7 @@ mod crashes;
 mod full_disk;
 mod gate;
 mod generations;
+mod holds;
 mod lives;
 mod lost_log;
 mod rest;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Column, ColumnStates, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Generation, Hw,
-    Importance, KeyType, OffsetChange, OffsetStore, OffsetVerdict, Position, RecordKind, Routing,
-    SourceConnector, SourceItem, SourceOffset, SourcePartition, SourceRecord, SourceTask, Start,
-    TableDescription, Topics, schema_topic,
+    Claim, Column, ColumnStates, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind,
+    Generation, Hold, Hw, Importance, KeyType, OffsetChange, OffsetStore, OffsetVerdict, Position,
+    RecordKind, Routing, SourceConnector, SourceItem, SourceOffset, SourcePartition, SourceRecord,
+    SourceTask, Start, TableDescription, Topics, schema_topic,
 };
 use highwater_kafka::Reader;
 use serde_json::json;
@@ -93,6 +93,10 @@ pub(crate) struct State {
     pub(crate) refusal: Option<OffsetVerdict>,
     /// Changes that it was asked about.
     pub(crate) asked: Vec<OffsetChange>,
+    /// What the server keeps, or why it does not say.
+    pub(crate) hold: Option<Result<Hold, ConnectorError>>,
+    /// Offsets with which it was asked to let go.
+    pub(crate) released: Vec<Option<SourceOffset>>,
     /// Events yielded at most, over all lives.
     pub(crate) dam: Option<u64>,
     /// A value that makes every row this many bytes larger.
@@ -173,6 +177,7 @@ impl Fake {
             key("tables", KeyType::List, Some("t")),
             key("topic.routing", KeyType::Choice(&["trail", "table"]), Some("trail")),
             key("database.password", KeyType::Password, Some("")),
+            key("slot", KeyType::String, Some("")),
         ]);
         Self { server, def }
     }
@@ -224,6 +229,29 @@ impl SourceConnector for Fake {
         let mut state = self.server.state();
         state.asked.push(change.clone());
         Ok(state.refusal.clone().unwrap_or(OffsetVerdict::Accepted(change.wanted.clone())))
+    }
+
+    fn claims(&self, config: &Config) -> Vec<Claim> {
+        let slot = config.text("slot");
+        let claim = Claim { key: "slot", what: format!("slot {slot} of the server") };
+        Some(claim).filter(|_| !slot.is_empty()).into_iter().collect()
+    }
+
+    async fn hold(&self, _: &Config) -> Result<Option<Hold>, ConnectorError> {
+        self.server.state().hold.clone().transpose()
+    }
+
+    async fn release(
+        &self,
+        _: &Config,
+        offset: Option<&SourceOffset>,
+    ) -> Result<Option<String>, ConnectorError> {
+        let mut state = self.server.state();
+        state.released.push(offset.cloned());
+        match state.hold.take() {
+            Some(Err(error)) => Err(error),
+            hold => Ok(hold.map(|_| "the slot is dropped".to_owned())),
+        }
     }
 
     fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {

@@ -1,0 +1,51 @@
+//! Looks now and then at what a source keeps for a connector that does not run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use highwater_connector::{ConnectorError, ErrorKind, Hold};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::pipeline::Pipeline;
+use crate::status::{Held, Status};
+
+/// How often, and how long an answer may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looking {
+    pub(crate) interval: Duration,
+    pub(crate) timeout: Duration,
+}
+
+impl Looking {
+    /// Looks at once and then again and again, until it is dropped. A configuration that cannot be
+    /// run leads to no source.
+    pub(crate) async fn on(
+        self,
+        pipeline: Option<Arc<Pipeline>>,
+        status: watch::Sender<Status>,
+    ) -> std::convert::Infallible {
+        let Some(pipeline) = pipeline else { return std::future::pending().await };
+        loop {
+            let hold = self.ask(&pipeline).await.map_err(|error| error.what);
+            status.send_modify(|status| status.held = Some(Held::now(hold)));
+            tokio::time::sleep(self.interval).await;
+        }
+    }
+
+    async fn ask(self, pipeline: &Pipeline) -> Result<Option<Hold>, ConnectorError> {
+        match timeout(self.timeout, pipeline.connector.hold(&pipeline.config)).await {
+            Ok(hold) => Ok(hold?.map(|hold| hold.of(&pipeline.name))),
+            Err(_) => Err(silent("what it keeps", self.timeout)),
+        }
+    }
+}
+
+/// The source did not answer in time.
+pub(crate) fn silent(about: &str, timeout: Duration) -> ConnectorError {
+    ConnectorError::again(
+        "SOURCE_SILENT",
+        ErrorKind::Source,
+        format!("the source did not answer within {timeout:?} about {about}"),
+    )
+}
