@@ -169,8 +169,14 @@ pub(crate) enum ConnectorCommand {
         #[arg(long, short)]
         file: PathBuf,
     },
-    /// Delete a connector. Its topics and its stored offset stay.
-    Delete { name: String },
+    /// Delete a connector. Its topics and its stored offset stay, and what its source keeps for it.
+    Delete {
+        name: String,
+        /// Stop it first and drop its replication slot at the source, if it is its own and nobody
+        /// reads it. The stored offset is of no use without the slot.
+        #[arg(long)]
+        drop_slot: bool,
+    },
     /// Pause: the connection to the source stays, nothing is read.
     Pause { name: String },
     /// Stop: the source is let go; the offset may then be changed.

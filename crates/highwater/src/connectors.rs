@@ -21,17 +21,12 @@ pub(crate) async fn run(cli: &Cli, command: &ConnectorCommand) -> Result<(), Fai
         ConnectorCommand::List => list(&api, cli.output).await,
         ConnectorCommand::Show { name } => show(&api, cli.output, name).await,
         ConnectorCommand::Create { file } => create(&api, cli.output, file).await,
-        ConnectorCommand::Delete { name } => {
-            let path = format!("/connectors/{}", segment(name));
-            act(&api, cli.output, Method::DELETE, &path, name, "deleted; what it had stays: topics, offset, and at the source its replication slot")
-                .await
-        }
+        ConnectorCommand::Delete { name, drop_slot: true } => release(&api, cli.output, name).await,
+        ConnectorCommand::Delete { name, drop_slot: false } => delete(&api, cli.output, name).await,
         ConnectorCommand::Pause { name } => {
             steer(&api, cli.output, Method::PUT, name, "pause", "pausing").await
         }
-        ConnectorCommand::Stop { name } => {
-            steer(&api, cli.output, Method::PUT, name, "stop", "stopped").await
-        }
+        ConnectorCommand::Stop { name } => stop(&api, cli.output, name).await,
         ConnectorCommand::Resume { name } => {
             steer(&api, cli.output, Method::PUT, name, "resume", "resuming").await
         }
@@ -65,6 +60,74 @@ async fn act(
     api.call(method, path, None).await?;
     let document = json!({ "connector": name, "done": done });
     Ok(output::result(output, &document, &format!("connector {name}: {done}"))?)
+}
+
+/// Stops it and says what its source keeps meanwhile.
+async fn stop(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
+    api.call(Method::PUT, &format!("/connectors/{}/stop", segment(name)), None).await?;
+    let hold = hold(api, name).await?;
+    let document = json!({ "connector": name, "done": "stopped", "hold": hold });
+    let text = format!("connector {name}: stopped{}", kept(&hold));
+    Ok(output::result(output, &document, &text)?)
+}
+
+/// Deletes it and says what its source goes on keeping, which nobody will say again.
+async fn delete(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
+    let path = format!("/connectors/{}", segment(name));
+    let held = api.get(&format!("{path}/status")).await.map(|status| held(&status));
+    api.call(Method::DELETE, &path, None).await?;
+    let hold = held.ok().flatten().unwrap_or(Value::Null);
+    let done = "deleted; its topics and its offset stay, and what its source keeps for it, such as a \
+                replication slot with the WAL behind it";
+    let document = json!({ "connector": name, "done": done, "hold": hold });
+    let text = match (hold["says"].as_str(), hold["facts"]["slot"].as_str()) {
+        (Some(says), Some(slot)) => format!(
+            "connector {name}: deleted; its topics and its offset stay, and so does this: {says}; if \
+             nobody needs the slot: SELECT pg_drop_replication_slot('{slot}')"
+        ),
+        _ => format!("connector {name}: {done}"),
+    };
+    Ok(output::result(output, &document, &text)?)
+}
+
+async fn release(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
+    let path = format!("/connectors/{}?release=true", segment(name));
+    let answer = api.call(Method::DELETE, &path, None).await?;
+    let released = answer["released"].as_str().unwrap_or("its source kept nothing for it");
+    let document = json!({ "connector": name, "done": "deleted", "released": answer["released"] });
+    let text = format!("connector {name}: deleted, {released}; its topics and its offset stay");
+    Ok(output::result(output, &document, &text)?)
+}
+
+/// How long a command waits until the source has said what it keeps.
+const HOLD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the source keeps for a connector that was just stopped: null when it keeps nothing or has
+/// not answered.
+pub(crate) async fn hold(api: &Api, name: &str) -> Result<Value, Failure> {
+    let until = Instant::now() + HOLD_PATIENCE;
+    loop {
+        let status = api.get(&format!("/connectors/{}/status", segment(name))).await?;
+        match held(&status) {
+            Some(hold) => return Ok(hold),
+            None if Instant::now() >= until => return Ok(Value::Null),
+            None => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+/// What a status says of it; none before the source was asked.
+fn held(status: &Value) -> Option<Value> {
+    status["connector"]["highwater"].get("hold").cloned()
+}
+
+/// The sentence behind another, and what to do.
+pub(crate) fn kept(hold: &Value) -> String {
+    match (hold["says"].as_str(), hold["do"].as_str()) {
+        (Some(says), Some(remedy)) => format!("; {says}\n  do    {remedy}"),
+        (Some(says), None) => format!("; {says}"),
+        _ => String::new(),
+    }
 }
 
 async fn create(api: &Api, output: Output, file: &Path) -> Result<(), Failure> {
@@ -152,8 +215,20 @@ fn row(name: &str, entry: &Value) -> Vec<String> {
         output::plain(&status["type"]),
         output::plain(&status["connector"]["state"]),
         output::plain(&status["tasks"][0]["state"]),
-        doing(status),
+        [Some(doing(status)), pressing(status)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("; "),
     ]
+}
+
+/// What the source keeps, where that matters: nobody reads it, or it is too much.
+fn pressing(status: &Value) -> Option<String> {
+    let hold = held(status)?;
+    let reads = status["tasks"][0]["state"] == "RUNNING";
+    let says = hold["says"].as_str().filter(|_| !reads || hold["pressing"] == true)?;
+    Some(says.to_owned())
 }
 
 /// The sentence that says whether it moves, or the first line of what stopped it.
@@ -203,10 +278,38 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
         ("worker", output::plain(&status["connector"]["worker_id"])),
         ("offset", output::plain(&offsets["offsets"][0]["offset"])),
     ];
+    let hold = held(&status).unwrap_or(Value::Null);
+    facts.push(("held", output::plain(&hold["says"])));
+    if pressing(&status).is_some() {
+        facts.push(("do", output::plain(&hold["do"])));
+    }
     facts.retain(|(_, value)| value != "-");
     for (key, value) in info["config"].as_object().into_iter().flatten() {
         facts.push(("config", format!("{key} = {}", output::plain(value))));
     }
     output::line(&output::facts(&facts))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(task: &str, hold: Value) -> Value {
+        json!({
+            "connector": { "state": "RUNNING", "highwater": { "hold": hold } },
+            "tasks": [{ "state": task, "highwater": { "activity": "reads" } }],
+        })
+    }
+
+    #[test]
+    fn what_is_held_is_listed_where_nobody_reads_it_or_it_is_too_much() {
+        let hold = |pressing| json!({ "says": "slot a holds 7 bytes", "pressing": pressing });
+        let listed = |status: Value| row("a", &json!({ "status": status }))[4].clone();
+        assert_eq!(listed(status("RUNNING", hold(false))), "reads");
+        let said = "reads; slot a holds 7 bytes";
+        assert_eq!(listed(status("RUNNING", hold(true))), said);
+        assert_eq!(listed(status("FAILED", hold(false))), said);
+        assert_eq!(listed(status("FAILED", Value::Null)), "reads");
+    }
 }

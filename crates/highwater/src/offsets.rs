@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Api, segment};
 use crate::cli::{Cli, OffsetsCommand, Output};
+use crate::connectors;
 use crate::failure::{Exit, Failure};
 use crate::output;
 
@@ -58,8 +59,14 @@ async fn change(
     body: Option<&Value>,
 ) -> Result<(), Failure> {
     let path = format!("/connectors/{}/offsets{query}", segment(name));
+    // Without an offset nothing reads what the source still keeps.
+    let removed = method == Method::DELETE;
     let answer = api.call(method, &path, body).await?;
-    Ok(output::result(output, &answer, &output::plain(&answer["message"]))?)
+    let mut text = output::plain(&answer["message"]);
+    if removed {
+        text.push_str(&connectors::kept(&connectors::hold(api, name).await?));
+    }
+    Ok(output::result(output, &answer, &text)?)
 }
 
 fn query(allow_skip: bool, reason: &str) -> String {

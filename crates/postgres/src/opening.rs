@@ -4,6 +4,7 @@
 //! can never be read (the publication is looked up as of the log's time, case P23), and a slot
 //! that is made before its intent is stored belongs to nobody after a crash (rule P3).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -387,9 +388,9 @@ fn missed(
         settings.snapshot == SnapshotMode::Initial
             && matches!(plan, Plan::Add(joining) if joining.contains(name))
     };
+    let known: HashSet<&str> = known.iter().map(|known| known.table.as_str()).collect();
     let described = |table: &&Table| {
-        let name = table.name.to_string();
-        known.iter().any(|known| known.table == name)
+        known.contains(table.name.to_string().as_str())
             && captured(&settings.filter, &table.name, &names_above(table, tables))
     };
     let described = tables.iter().filter(described).map(|table| table.oid);

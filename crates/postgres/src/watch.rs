@@ -4,6 +4,7 @@
 //! Each look has a connection of its own: one that stayed open would keep a smart shutdown of the
 //! server waiting for ever.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use highwater_connector::{ConnectorError, Fact, Hold};
@@ -96,7 +97,11 @@ async fn look(
     let catalog = Catalog::connect(&settings.login).await?;
     let holding = catalog.holding(&settings.slot).await?.unwrap_or_default();
     let publication = catalog.publication(&settings.publication).await?;
-    let tables = catalog.tables().await?;
+    let published = publication.iter().flat_map(|publication| &publication.tables);
+    let published: HashSet<u32> = published.map(|table| table.oid).collect();
+    // All tables are read only to tell one that was taken out from one that was dropped.
+    let complete = captured.iter().all(|table| published.contains(&table.oid));
+    let tables = if complete { Vec::new() } else { catalog.tables().await? };
     let trouble = publication_change::trouble(settings, captured, publication.as_ref(), &tables);
     Ok((holding, trouble))
 }
