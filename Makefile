@@ -1,4 +1,4 @@
-.PHONY: help demo test mutants-log fuzz docs dist
+.PHONY: help demo test bench-postgres mutants-log fuzz docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -14,6 +14,7 @@ help:
 	@echo "make fuzz          every parser under cargo-fuzz, MINUTES=10 in all; needs a nightly toolchain"
 	@echo "make docs          the documentation as a book, in target/book"
 	@echo "make dist          the release as an archive, in target/dist, unpacked and tried"
+	@echo "make bench-postgres  what a change costs, beside pg_recvlogical and Debezium Engine, in the same run"
 	@echo
 	@echo "All install what is missing where apt-get may be used, and else say what to install."
 	@echo "The demo's variables (SEED, DEMO_BREAK, DEMO_KEEP) are explained in testing/demo/demo.py."
@@ -41,3 +42,7 @@ mutants-log:
 
 fuzz:
 	@testing/fuzz/fuzz.sh $(or $(MINUTES),10) $(ENTRIES)
+
+bench-postgres:
+	@testing/install/install.sh test
+	@python3 testing/bench/drain.py

@@ -68,8 +68,9 @@ def unprivileged():
 class Postgres:
     """One server with its own data folder below `folder`, listening on 127.0.0.1:`port`."""
 
-    def __init__(self, folder, port):
+    def __init__(self, folder, port, **settings):
         self.bin = binaries()
+        self.settings = SETTINGS | settings
         self.port = port
         self.home = os.path.join(folder, "postgres")
         self.data = os.path.join(self.home, "data")
@@ -87,7 +88,7 @@ class Postgres:
             if self.identity:
                 os.chown(folder, self.identity["user"], self.identity["group"])
         self._make_cluster()
-        settings = SETTINGS | {"port": self.port, "unix_socket_directories": self.sockets}
+        settings = self.settings | {"port": self.port, "unix_socket_directories": self.sockets}
         command = [os.path.join(self.bin, "postgres"), "-D", self.data]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
