@@ -145,6 +145,22 @@ impl Cluster {
         asked.await.map_err(|error| self.failed(leader, error))
     }
 
+    /// A connection to a partition's leader.
+    pub(crate) async fn connection(&self, leader: &Leader) -> Result<Arc<Connection>, Failure> {
+        let connection = self.pool.connection(&leader.address).await;
+        connection.map_err(|error| self.failed(leader, error))
+    }
+
+    /// How many partitions a topic has.
+    pub(crate) async fn partition_count(&self, topic: &str) -> Result<i32, Failure> {
+        let answer = self.metadata(Some(&[topic])).await?;
+        let told = answer.topics.iter().find(|told| told.name.as_deref() == Some(topic));
+        match told.map(|told| told.partitions.len()) {
+            Some(count @ 1..) => Ok(i32::try_from(count).unwrap_or(i32::MAX)),
+            _ => Err(no_leader(topic, 0, told)),
+        }
+    }
+
     /// The version that a leader would be asked at.
     pub(crate) async fn version<R: Request>(&self, leader: &Leader) -> Result<i16, Failure> {
         let connection = self.pool.connection(&leader.address).await;

@@ -136,11 +136,52 @@ impl Connection {
         patience: Duration,
     ) -> Result<R::Response, CallError> {
         let version = self.version::<R>()?;
-        let mut answer = self.exchange(request, version, patience).await?;
-        // Bytes behind the body are let pass, as Kafka's own clients do: some brokers send them.
+        let answer = self.exchange(request, version, patience).await?;
+        self.read::<R>(answer, version)
+    }
+
+    /// Queues a request at once, so that requests go out in the order of these calls; what comes
+    /// back waits for the answer. `None` while too many requests wait.
+    pub(crate) fn begin<R: Request>(
+        self: &Arc<Self>,
+        request: &R,
+    ) -> Result<Option<impl Future<Output = Result<R::Response, CallError>> + use<R>>, CallError>
+    {
+        let version = self.version::<R>()?;
+        let (outgoing, answered) = self.question(request, version);
+        match self.outgoing.try_send(outgoing) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => return Ok(None),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(self.lost("it ended")),
+        }
+        let connection = Arc::clone(self);
+        Ok(Some(async move {
+            let patience = connection.request_timeout;
+            let answer = timeout(patience, async { answered.await.ok() }).await;
+            let answer = connection.in_time::<R>(answer.ok(), patience)?;
+            connection.read::<R>(answer, version)
+        }))
+    }
+
+    /// Bytes behind the body are let pass, as Kafka's own clients do: some brokers send them.
+    fn read<R: Request>(&self, mut answer: Bytes, version: i16) -> Result<R::Response, CallError> {
         ResponseHeader::decode(&mut answer, R::KEY, version)
             .and_then(|_| R::Response::decode(&mut Reader::new(answer), version))
             .map_err(|error| self.malformed::<R>(&error))
+    }
+
+    /// A request as it goes out, and where its answer comes.
+    fn question<R: Request>(
+        &self,
+        request: &R,
+        version: i16,
+    ) -> (Outgoing, oneshot::Receiver<Bytes>) {
+        let correlation_id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut frame = BytesMut::new();
+        frame::encode_request(&mut frame, version, correlation_id, Some("highwater"), request);
+        let (answer, answered) = oneshot::channel();
+        let asked = Asked { correlation_id, answer };
+        (Outgoing { frame: frame.freeze(), asked }, answered)
     }
 
     /// Sends a request at a version and waits for the frame that answers it.
@@ -150,19 +191,24 @@ impl Connection {
         version: i16,
         patience: Duration,
     ) -> Result<Bytes, CallError> {
-        let correlation_id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let mut frame = BytesMut::new();
-        frame::encode_request(&mut frame, version, correlation_id, Some("highwater"), request);
-        let (answer, answered) = oneshot::channel();
-        let asked = Asked { correlation_id, answer };
+        let (outgoing, answered) = self.question(request, version);
         let exchange = async {
-            self.outgoing.send(Outgoing { frame: frame.freeze(), asked }).await.ok()?;
+            self.outgoing.send(outgoing).await.ok()?;
             answered.await.ok()
         };
-        match timeout(patience, exchange).await {
-            Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(self.lost("the connection ended before the answer")),
-            Err(_) => {
+        self.in_time::<R>(timeout(patience, exchange).await.ok(), patience)
+    }
+
+    /// What a wait for an answer gave: nothing in time, or the end of the connection, or the answer.
+    fn in_time<R: Request>(
+        &self,
+        answer: Option<Option<Bytes>>,
+        patience: Duration,
+    ) -> Result<Bytes, CallError> {
+        match answer {
+            Some(Some(answer)) => Ok(answer),
+            Some(None) => Err(self.lost("the connection ended before the answer")),
+            None => {
                 // Answers come in order, so whatever is asked behind this one would be late too.
                 self.task.abort();
                 let waited = patience.as_millis();

@@ -1,19 +1,15 @@
-//! What the client library reports back about records, on its own thread.
+//! What a writer and its sender share: the queues, what was sent and what came back.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use rdkafka::ClientContext;
-use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::error::RDKafkaErrorCode;
-use rdkafka::message::Message;
-use rdkafka::producer::{DeliveryResult, ProducerContext};
 use tokio::sync::Notify;
 
-use crate::KafkaError;
 use crate::ledger::{Bounds, Ledger, Place};
+use crate::queue::{Queue, Run};
+use crate::{KafkaError, OutgoingRecord};
 
 /// Which of a writer's two ledgers a record stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,11 +20,18 @@ pub(crate) enum Lane {
     Offsets,
 }
 
-/// The two ledgers, and what broke the writer.
+/// The two ledgers, the queues behind them, and what broke the writer.
 #[derive(Debug)]
 pub(crate) struct State {
     records: Ledger,
     offsets: Ledger,
+    pub(crate) queues: Vec<Queue>,
+    places: HashMap<(Arc<str>, i32), usize>,
+    /// The queue of the record before: mostly the next one's too.
+    last: usize,
+    batch_limit: usize,
+    /// What kept the last batch from being stored, as far as that passes.
+    pub(crate) trouble: Option<String>,
     /// The first failure. Once it is set nothing that still waits will ever be called safe.
     failure: Option<KafkaError>,
 }
@@ -51,125 +54,104 @@ impl State {
         let overdue =
             self.records.overdue(now, patience).or_else(|| self.offsets.overdue(now, patience));
         if let Some(topic) = overdue {
-            self.fail(&topic, format!("not acknowledged within {} ms", patience.as_millis()));
+            let trouble =
+                self.trouble.as_ref().map_or_else(String::new, |what| format!(": {what}"));
+            self.fail(
+                &topic,
+                format!("not acknowledged within {} ms{trouble}", patience.as_millis()),
+            );
         }
     }
 
-    fn fail(&mut self, topic: &str, detail: String) {
+    pub(crate) fn fail(&mut self, topic: &str, detail: String) {
         if self.failure.is_none() {
             tracing::warn!(topic, detail, "the writer is broken");
             self.failure = Some(KafkaError::Write { topic: topic.to_owned(), detail, fatal: true });
         }
     }
 
-    /// Settles one record. After a failure nothing counts any more: a record that arrives at the
-    /// log then is delivered again by the writer's successor.
-    fn settle(&mut self, lane: Lane, sequence: u64, outcome: Result<Place, String>) {
-        match outcome {
-            Ok(_) if self.failure.is_some() => {}
-            Ok(place) => self.ledger(lane).store(sequence, place),
-            Err(detail) => {
-                let topic = self.ledger(lane).topic(sequence).unwrap_or_else(|| Arc::from("?"));
-                self.fail(&topic, detail);
+    /// Takes a record; `None` while the bounds are reached. Says whether the sender has to look.
+    pub(crate) fn enter(
+        &mut self,
+        lane: Lane,
+        record: &OutgoingRecord,
+        partition: i32,
+        now: Instant,
+    ) -> Option<(u64, bool)> {
+        let sequence = self.ledger(lane).enter(&record.topic, record.size(), now)?;
+        let at = self.queue_of(&record.topic, partition);
+        let queue = self.queues.get_mut(at)?;
+        Some((sequence, queue.push(record, lane, sequence, now)))
+    }
+
+    fn queue_of(&mut self, topic: &Arc<str>, partition: i32) -> usize {
+        let is_last = |last: &Queue| last.partition == partition && last.topic == *topic;
+        if !self.queues.get(self.last).is_some_and(is_last) {
+            let Self { queues, places, batch_limit, .. } = self;
+            self.last = *places.entry((Arc::clone(topic), partition)).or_insert_with(|| {
+                queues.push(Queue::new(Arc::clone(topic), partition, *batch_limit));
+                queues.len() - 1
+            });
+        }
+        self.last
+    }
+
+    /// Notes where records are stored. After a failure nothing counts any more: a record that
+    /// arrives at the log then is delivered again by the writer's successor.
+    pub(crate) fn settle(&mut self, runs: &[Run], partition: i32, base_offset: i64) {
+        if self.failure.is_some() {
+            return;
+        }
+        let mut offset = base_offset;
+        for run in runs {
+            for sequence in run.first..run.first + run.count {
+                self.ledger(run.lane).store(sequence, Place { partition, offset });
+                offset += 1;
             }
         }
     }
+
+    /// Everything goes out without waiting to grow.
+    pub(crate) fn hurry(&mut self) {
+        for queue in &mut self.queues {
+            queue.hurry();
+        }
+    }
 }
 
-/// Takes the library's delivery reports, and wakes the writer.
+/// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     state: Mutex<State>,
-    progress: Notify,
-    /// Nobody waits for this producer any more.
-    retired: AtomicBool,
+    /// Wakes the writer.
+    pub(crate) progress: Notify,
+    /// Wakes the sender.
+    pub(crate) work: Notify,
 }
 
 impl Deliveries {
-    pub(crate) fn new(bounds: Bounds) -> Self {
-        let (records, offsets) = (Ledger::new(bounds), Ledger::new(bounds));
-        Self {
-            state: Mutex::new(State { records, offsets, failure: None }),
-            progress: Notify::new(),
-            retired: AtomicBool::new(false),
-        }
-    }
-
-    /// From here on the library's complaints concern nobody: it ends aside, and may outlive the
-    /// cluster.
-    pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::Relaxed);
+    pub(crate) fn new(bounds: Bounds, batch_limit: usize) -> Self {
+        let state = State {
+            records: Ledger::new(bounds),
+            offsets: Ledger::new(bounds),
+            queues: Vec::new(),
+            places: HashMap::new(),
+            last: 0,
+            batch_limit,
+            trouble: None,
+            failure: None,
+        };
+        Self { state: Mutex::new(state), progress: Notify::new(), work: Notify::new() }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 
-    /// Waits for a report since the last call, but no longer than `at_most`.
+    /// Waits for news since the last call, but no longer than `at_most`.
     pub(crate) async fn progress(&self, at_most: Duration) {
         // Running out of time is no error: the caller looks at the state in any case.
         let _ = tokio::time::timeout(at_most, self.progress.notified()).await;
-    }
-}
-
-/// Lane and sequence in the one word that the library carries for us: no allocation a record.
-pub(crate) fn ticket(lane: Lane, sequence: u64) -> usize {
-    (sequence as usize) << 1 | usize::from(lane == Lane::Offsets)
-}
-
-fn read_ticket(ticket: usize) -> (Lane, u64) {
-    let lane = if ticket & 1 == 1 { Lane::Offsets } else { Lane::Records };
-    (lane, (ticket >> 1) as u64)
-}
-
-/// Where the library says that a record is stored. A duplicate that the broker no longer knows
-/// the offset of is confirmed without one; since an offset record must name the tail (rule P2),
-/// that is a failure here.
-fn outcome(result: &DeliveryResult<'_>) -> Result<Place, String> {
-    match result {
-        Ok(message) if message.offset() >= 0 => {
-            Ok(Place { partition: message.partition(), offset: message.offset() })
-        }
-        Ok(_) => Err("stored, but the broker did not say at which offset".to_owned()),
-        Err((error, _)) => Err(error.to_string()),
-    }
-}
-
-impl ProducerContext for Deliveries {
-    type DeliveryOpaque = usize;
-
-    fn delivery(&self, result: &DeliveryResult<'_>, opaque: usize) {
-        let (lane, sequence) = read_ticket(opaque);
-        self.state.lock().settle(lane, sequence, outcome(result));
-        self.progress.notify_one();
-    }
-}
-
-impl ClientContext for Deliveries {
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        match level {
-            _ if self.retired.load(Ordering::Relaxed) => {
-                tracing::debug!(facility, "librdkafka: {message}");
-            }
-            // It calls the settings that we chose on purpose experimental, at every start.
-            _ if facility == "CONFWARN" => tracing::debug!(facility, "librdkafka: {message}"),
-            RDKafkaLogLevel::Emerg
-            | RDKafkaLogLevel::Alert
-            | RDKafkaLogLevel::Critical
-            | RDKafkaLogLevel::Error
-            | RDKafkaLogLevel::Warning => tracing::warn!(facility, "librdkafka: {message}"),
-            _ => tracing::debug!(facility, "librdkafka: {message}"),
-        }
-    }
-
-    fn error(&self, error: rdkafka::error::KafkaError, reason: &str) {
-        // Lost connections come here too; the library mends those itself.
-        if error.rdkafka_error_code() == Some(RDKafkaErrorCode::Fatal) {
-            self.state.lock().fail("all topics", reason.to_owned());
-            self.progress.notify_one();
-        } else {
-            tracing::debug!(%error, "librdkafka: {reason}");
-        }
     }
 }
 
@@ -178,7 +160,7 @@ mod tests {
     use super::*;
 
     fn deliveries() -> Deliveries {
-        Deliveries::new(Bounds { records: 10, bytes: 1000 })
+        Deliveries::new(Bounds { records: 10, bytes: 1000 }, 1000)
     }
 
     fn send(state: &mut State, lane: Lane) -> u64 {
@@ -186,25 +168,16 @@ mod tests {
     }
 
     #[test]
-    fn tickets_keep_lane_and_sequence() {
-        for lane in [Lane::Records, Lane::Offsets] {
-            for sequence in [1, 2, 1 << 40] {
-                assert_eq!(read_ticket(ticket(lane, sequence)), (lane, sequence));
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_at_or_after_a_failure_is_reported() {
+    fn nothing_after_a_failure_is_reported() {
         let deliveries = deliveries();
         let mut state = deliveries.state();
         for _ in 0..3 {
             send(&mut state, Lane::Records);
         }
-        state.settle(Lane::Records, 1, Ok(Place { partition: 0, offset: 7 }));
-        state.settle(Lane::Records, 2, Err("too large".to_owned()));
-        state.settle(Lane::Records, 2, Ok(Place { partition: 0, offset: 8 }));
-        state.settle(Lane::Records, 3, Ok(Place { partition: 0, offset: 9 }));
+        let run = |first| [Run { lane: Lane::Records, first, count: 1 }];
+        state.settle(&run(1), 0, 7);
+        state.fail("trail", "too large".to_owned());
+        state.settle(&run(2), 0, 8);
         let reported: Vec<u64> = state.records.report().iter().map(|ack| ack.sequence).collect();
         assert_eq!(reported, [1]);
         assert!(matches!(state.check(), Err(KafkaError::Write { fatal: true, .. })));
@@ -214,20 +187,34 @@ mod tests {
     fn the_first_failure_is_kept() {
         let deliveries = deliveries();
         let mut state = deliveries.state();
-        send(&mut state, Lane::Offsets);
-        state.settle(Lane::Offsets, 1, Err("first".to_owned()));
-        state.settle(Lane::Offsets, 1, Err("second".to_owned()));
+        state.fail("trail", "first".to_owned());
+        state.fail("trail", "second".to_owned());
         assert!(state.check().unwrap_err().to_string().contains("first"));
     }
 
     #[test]
-    fn an_overdue_offset_record_breaks_the_writer() {
+    fn an_overdue_offset_record_breaks_the_writer_and_says_what_was_in_the_way() {
         let deliveries = deliveries();
         let mut state = deliveries.state();
         send(&mut state, Lane::Offsets);
+        state.trouble = Some("no leader".to_owned());
         state.expire(Instant::now() + Duration::from_secs(2), Duration::from_secs(5));
         assert!(state.check().is_ok());
         state.expire(Instant::now() + Duration::from_secs(6), Duration::from_secs(5));
-        assert!(state.check().is_err());
+        assert!(state.check().unwrap_err().to_string().contains("5000 ms: no leader"));
+    }
+
+    #[test]
+    fn offsets_of_a_batch_count_up_over_both_lanes() {
+        let deliveries = deliveries();
+        let mut state = deliveries.state();
+        send(&mut state, Lane::Records);
+        send(&mut state, Lane::Offsets);
+        send(&mut state, Lane::Records);
+        let run = |lane, first| Run { lane, first, count: 1 };
+        let runs = [run(Lane::Records, 1), run(Lane::Offsets, 1), run(Lane::Records, 2)];
+        state.settle(&runs, 0, 40);
+        let offsets: Vec<i64> = state.records.report().iter().map(|ack| ack.offset).collect();
+        assert_eq!(offsets, [40, 42]);
     }
 }

@@ -77,15 +77,6 @@ impl Ledger {
         Some(sequence)
     }
 
-    /// Takes back the record entered last, which could not be sent after all.
-    pub(crate) fn take_back(&mut self) {
-        if self.sent.back().is_some_and(|last| last.stored.is_none())
-            && let Some(last) = self.sent.pop_back()
-        {
-            self.release(last.bytes);
-        }
-    }
-
     /// The sequence of the record to be entered next.
     fn next(&self) -> u64 {
         self.first + self.sent.len() as u64
@@ -142,12 +133,6 @@ impl Ledger {
         let oldest = self.sent.get(self.reportable)?;
         (now.saturating_duration_since(oldest.at) >= patience).then(|| Arc::clone(&oldest.topic))
     }
-
-    /// The topic of a record that is not yet reported.
-    pub(crate) fn topic(&self, sequence: u64) -> Option<Arc<str>> {
-        let index = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
-        self.sent.get(index).map(|sent| Arc::clone(&sent.topic))
-    }
 }
 
 fn acknowledge(sequence: u64, sent: Sent) -> Option<Acknowledgement> {
@@ -198,16 +183,6 @@ mod tests {
         assert_eq!(enter(&mut ledger, 60), None);
         assert_eq!(enter(&mut ledger, 40), Some(3));
         assert_eq!(enter(&mut ledger, 0), None);
-    }
-
-    #[test]
-    fn what_was_taken_back_leaves_no_hole_in_the_sequence() {
-        let mut ledger = ledger(10, 100);
-        assert_eq!(enter(&mut ledger, 5), Some(1));
-        assert_eq!(enter(&mut ledger, 5), Some(2));
-        ledger.take_back();
-        assert_eq!(enter(&mut ledger, 5), Some(2));
-        assert_eq!(ledger.waiting_bytes, 10);
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //! ```
 
 mod admin;
+mod at_least_once;
 mod backoff;
 mod cluster;
 mod committed;
@@ -39,7 +40,9 @@ mod ledger;
 mod offsets;
 mod partitioner;
 mod pool;
+mod queue;
 mod reader;
+mod sender;
 mod watch;
 mod writer;
 

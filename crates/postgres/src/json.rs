@@ -32,8 +32,7 @@ impl Json {
 
     /// A whole number.
     pub(crate) fn int(&mut self, number: i128) {
-        // Writing into a growing buffer cannot fail.
-        let _ = write!(self.out, "{number}");
+        self.raw(itoa::Buffer::new().format(number));
     }
 
     /// A string.
@@ -96,16 +95,15 @@ impl Json {
     }
 
     fn escaped(&mut self, text: &[u8]) {
-        let mut start = 0;
-        for (at, byte) in text.iter().enumerate() {
-            if *byte >= 0x20 && *byte != b'"' && *byte != b'\\' {
-                continue;
-            }
-            self.out.extend_from_slice(text.get(start..at).unwrap_or_default());
-            self.escape(*byte);
-            start = at + 1;
+        let mut rest = text;
+        while let Some(at) = first_special(rest)
+            && let Some((plain, [special, behind @ ..])) = rest.split_at_checked(at)
+        {
+            self.out.extend_from_slice(plain);
+            self.escape(*special);
+            rest = behind;
         }
-        self.out.extend_from_slice(text.get(start..).unwrap_or_default());
+        self.out.extend_from_slice(rest);
     }
 
     /// Short forms, upper-case digits, and surrogates for what 16 bits do not hold
@@ -143,6 +141,27 @@ impl Json {
             }
         }
     }
+}
+
+/// Where the first byte stands that JSON escapes in a string.
+fn first_special(text: &[u8]) -> Option<usize> {
+    let (words, _) = text.as_chunks::<8>();
+    let plain = words.iter().take_while(|word| is_plain(u64::from_ne_bytes(**word))).count() * 8;
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    Some(plain + text.get(plain..)?.iter().position(special)?)
+}
+
+/// Whether none of eight bytes is to be escaped: `x - 1 & !x & 0x80` is set for a byte that is zero
+/// (and, through a borrow, perhaps for the byte above one that is).
+const fn is_plain(word: u64) -> bool {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGH: u64 = ONES << 7;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let quote = word ^ (ONES * b'"' as u64);
+    let slash = word ^ (ONES * b'\\' as u64);
+    let special =
+        control | (quote.wrapping_sub(ONES) & !quote) | (slash.wrapping_sub(ONES) & !slash);
+    special & HIGH == 0
 }
 
 /// Whether a text is a JSON number (RFC 8259, section 6).

@@ -11,8 +11,8 @@ use super::{BatchError, BatchHeader, Compression, HEADER_SIZE};
 pub struct BatchBuilder {
     header: BatchHeader,
     compression: Compression,
-    body: BytesMut,
-    record: BytesMut,
+    /// Room for the header, then the records.
+    batch: BytesMut,
 }
 
 impl BatchBuilder {
@@ -32,7 +32,7 @@ impl BatchBuilder {
             base_sequence: -1,
             record_count: 0,
         };
-        Self { header, compression, body: BytesMut::new(), record: BytesMut::new() }
+        Self { header, compression, batch: BytesMut::zeroed(HEADER_SIZE) }
     }
 
     /// Sets the offset of the first record.
@@ -75,20 +75,40 @@ impl BatchBuilder {
         value: Option<&[u8]>,
         headers: &[(Bytes, Option<Bytes>)],
     ) {
+        let headers = headers.iter().map(|(name, value)| (name.as_ref(), value.as_deref()));
+        self.push_parts(timestamp, key, value, headers);
+    }
+
+    /// As [`BatchBuilder::push`], for headers that stand elsewhere.
+    pub fn push_parts<'a>(
+        &mut self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: impl ExactSizeIterator<Item = (&'a [u8], Option<&'a [u8]>)> + Clone,
+    ) {
         self.count(timestamp);
-        self.record.clear();
-        self.record.put_i8(0);
-        put_varlong(&mut self.record, timestamp.wrapping_sub(self.header.base_timestamp));
-        put_varlong(&mut self.record, self.header.last_offset_delta.into());
-        put_bytes(&mut self.record, key);
-        put_bytes(&mut self.record, value);
-        put_length(&mut self.record, headers.len());
+        let time = timestamp.wrapping_sub(self.header.base_timestamp);
+        let offset = i64::from(self.header.last_offset_delta);
+        let count = headers.len();
+        let in_headers: usize =
+            headers.clone().map(|(name, value)| bytes_size(Some(name)) + bytes_size(value)).sum();
+        let size =
+            1 + varlong_size(time) + varlong_size(offset) + bytes_size(key) + bytes_size(value);
+        let size = size + length_size(count) + in_headers;
+        let out = &mut self.batch;
+        out.reserve(length_size(size) + size);
+        put_length(out, size);
+        out.put_i8(0);
+        put_varlong(out, time);
+        put_varlong(out, offset);
+        put_bytes(out, key);
+        put_bytes(out, value);
+        put_length(out, count);
         for (name, value) in headers {
-            put_bytes(&mut self.record, Some(name));
-            put_bytes(&mut self.record, value.as_deref());
+            put_bytes(out, Some(name));
+            put_bytes(out, value);
         }
-        put_length(&mut self.body, self.record.len());
-        self.body.put_slice(&self.record);
     }
 
     /// How many records there are.
@@ -98,7 +118,7 @@ impl BatchBuilder {
 
     /// Bytes of the batch as it stands, before compression.
     pub fn size(&self) -> usize {
-        HEADER_SIZE + self.body.len()
+        self.batch.len()
     }
 
     /// The batch.
@@ -109,15 +129,17 @@ impl BatchBuilder {
         if self.header.record_count == 0 {
             return Err(BatchError::Count { count: 0, reason: "a batch has one record at least" });
         }
-        let body = match self.compression {
-            Compression::None => self.body.freeze(),
-            codec => codec.compress(&self.body)?.into(),
-        };
+        let mut batch = self.batch;
+        if self.compression != Compression::None {
+            let body = self.compression.compress(batch.get(HEADER_SIZE..).unwrap_or_default())?;
+            batch.truncate(HEADER_SIZE);
+            batch.put_slice(&body);
+        }
         let mut header = self.header.with_compression(self.compression);
-        header.set_body_size(body.len());
-        let mut batch = BytesMut::with_capacity(HEADER_SIZE + body.len());
-        batch.put_slice(&header.to_bytes());
-        batch.put_slice(&body);
+        header.set_body_size(batch.len() - HEADER_SIZE);
+        if let Some(room) = batch.first_chunk_mut::<HEADER_SIZE>() {
+            *room = header.to_bytes();
+        }
         let crc = crc(&batch);
         if let Some(field) = batch.get_mut(CRC_AT..CRC_FROM) {
             field.copy_from_slice(&crc.to_be_bytes());
@@ -151,9 +173,26 @@ fn put_length(out: &mut BytesMut, length: usize) {
     put_varlong(out, i64::try_from(length).unwrap_or(i64::MAX));
 }
 
+fn bytes_size(bytes: Option<&[u8]>) -> usize {
+    bytes.map_or(1, |bytes| length_size(bytes.len()) + bytes.len())
+}
+
+fn length_size(length: usize) -> usize {
+    varlong_size(i64::try_from(length).unwrap_or(i64::MAX))
+}
+
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+fn varlong_size(value: i64) -> usize {
+    let bits = u64::BITS - (zigzag(value) | 1).leading_zeros();
+    bits.div_ceil(7) as usize
+}
+
 /// A zigzag variable-length integer; one of 32 bits has the same bytes.
 fn put_varlong(out: &mut BytesMut, value: i64) {
-    let mut rest = (value << 1 ^ value >> 63) as u64;
+    let mut rest = zigzag(value);
     while rest >= 0x80 {
         out.put_u8((rest & 0x7f) as u8 | 0x80);
         rest >>= 7;

@@ -1,0 +1,220 @@
+//! The writer behind [`at_least_once`](crate::at_least_once): takes records in, and tells of
+//! acknowledgements.
+//!
+//! Records are encoded into their batch as they come, and a [`Sender`] sends the batches. Order in
+//! the log must have no hole, even when a record fails: a reader that drops repeats by order (rule
+//! P5) would drop the repeat of a record that lies behind a later one. So a failure that does not
+//! pass breaks the writer as a whole, and the time-out is the writer's, not a record's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use parking_lot::MutexGuard;
+use tokio::task::JoinHandle;
+
+use crate::cluster::{Cluster, Failure};
+use crate::connection::Limits;
+use crate::delivery::{Deliveries, Lane, State};
+use crate::ledger::Bounds;
+use crate::partitioner;
+use crate::sender::Sender;
+use crate::{Acknowledgement, KafkaError, OutgoingRecord, Writer, WriterSettings};
+
+/// How long a full writer waits before it looks again, when nobody wakes it.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Bytes of a batch at most, unless one record has more: where more would not make it cheaper.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// How old the knowledge of a topic's partitions may be, since partitions can be added.
+const PARTITIONS_HOLD: Duration = Duration::from_secs(300);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_ANSWER: usize = 16 << 20;
+
+/// See the module's text.
+pub(crate) struct AtLeastOnce {
+    deliveries: Arc<Deliveries>,
+    cluster: Arc<Cluster>,
+    sender: JoinHandle<()>,
+    /// Partitions by topic, and when they were counted.
+    partitions: HashMap<Arc<str>, (i32, Instant)>,
+    delivery_timeout: Duration,
+    max_request_bytes: usize,
+}
+
+impl AtLeastOnce {
+    pub(crate) fn start(settings: &WriterSettings) -> Self {
+        let limits =
+            Limits { connect: CONNECT_TIMEOUT, request: REQUEST_TIMEOUT, max_frame: MAX_ANSWER };
+        let cluster =
+            Arc::new(Cluster::new(&settings.bootstrap, limits, settings.delivery_timeout));
+        let bounds =
+            Bounds { records: settings.max_in_flight_records, bytes: settings.max_in_flight_bytes };
+        let batch = BATCH_BYTES.min(settings.max_request_bytes);
+        let deliveries = Arc::new(Deliveries::new(bounds, batch));
+        let sender = Sender::new(
+            Arc::clone(&deliveries),
+            Arc::clone(&cluster),
+            settings.linger,
+            settings.delivery_timeout,
+        );
+        Self {
+            deliveries,
+            cluster,
+            sender: tokio::spawn(sender.run()),
+            partitions: HashMap::new(),
+            delivery_timeout: settings.delivery_timeout,
+            max_request_bytes: settings.max_request_bytes,
+        }
+    }
+
+    /// The state, with what is overdue counted as failed.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.deliveries.state();
+        state.expire(Instant::now(), self.delivery_timeout);
+        state
+    }
+
+    /// The failure, if there is one.
+    fn check(&self) -> Result<(), KafkaError> {
+        self.state().check()
+    }
+
+    async fn enqueue(&mut self, lane: Lane, record: &OutgoingRecord) -> Result<u64, KafkaError> {
+        let (size, most) = (record.size(), self.max_request_bytes);
+        if size > most {
+            let detail = format!("a record of {size} bytes is above the limit of {most}");
+            let topic = record.topic.as_ref().to_owned();
+            return Err(KafkaError::Write { topic, detail, fatal: false });
+        }
+        let partition = match record.partition {
+            Some(partition) => partition,
+            None => partitioner::partition(record.key.as_deref(), self.count(&record.topic).await?),
+        };
+        loop {
+            if let Some(sequence) = self.try_enqueue(lane, record, partition)? {
+                return Ok(sequence);
+            }
+            self.deliveries.progress(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Puts a record into its batch; `None` while the bounds are reached.
+    fn try_enqueue(
+        &self,
+        lane: Lane,
+        record: &OutgoingRecord,
+        partition: i32,
+    ) -> Result<Option<u64>, KafkaError> {
+        let now = Instant::now();
+        let mut state = self.deliveries.state();
+        state.check()?;
+        let entered = state.enter(lane, record, partition, now);
+        if entered.is_none() {
+            state.expire(now, self.delivery_timeout);
+        }
+        drop(state);
+        if entered.is_none_or(|(_, look)| look) {
+            self.deliveries.work.notify_one();
+        }
+        Ok(entered.map(|(sequence, _)| sequence))
+    }
+
+    /// How many partitions a topic has.
+    async fn count(&mut self, topic: &Arc<str>) -> Result<i32, KafkaError> {
+        if let Some((count, at)) = self.partitions.get(topic)
+            && at.elapsed() < PARTITIONS_HOLD
+        {
+            return Ok(*count);
+        }
+        let cluster = &self.cluster;
+        let count = cluster.persist(|| async {
+            cluster.partition_count(topic).await.map_err(|failure| match failure {
+                // A topic that was just made may be unknown for a moment.
+                Failure::Final(unknown @ KafkaError::UnknownPartition { .. }) => {
+                    Failure::Transient(unknown)
+                }
+                other => other,
+            })
+        });
+        let count = count.await?;
+        self.partitions.insert(Arc::clone(topic), (count, Instant::now()));
+        Ok(count)
+    }
+
+    /// Waits until everything in a lane is safe.
+    async fn settle(&mut self, lane: Lane) -> Result<(), KafkaError> {
+        loop {
+            {
+                let mut state = self.state();
+                state.check()?;
+                if state.ledger(lane).is_settled() {
+                    return Ok(());
+                }
+                state.hurry();
+            }
+            self.deliveries.work.notify_one();
+            self.deliveries.progress(LOOK_AGAIN).await;
+        }
+    }
+}
+
+impl Drop for AtLeastOnce {
+    fn drop(&mut self) {
+        self.sender.abort();
+    }
+}
+
+#[async_trait]
+impl Writer for AtLeastOnce {
+    async fn begin(&mut self) -> Result<(), KafkaError> {
+        self.check()
+    }
+
+    async fn send(&mut self, record: OutgoingRecord) -> Result<u64, KafkaError> {
+        self.enqueue(Lane::Records, &record).await
+    }
+
+    fn acknowledged(&mut self) -> Result<Vec<Acknowledgement>, KafkaError> {
+        let reported = self.state().ledger(Lane::Records).report();
+        if reported.is_empty() {
+            self.check()?;
+        }
+        Ok(reported)
+    }
+
+    async fn ready(&mut self) -> Result<(), KafkaError> {
+        loop {
+            {
+                let mut state = self.state();
+                let records = state.ledger(Lane::Records);
+                if records.has_news() || records.is_settled() {
+                    return Ok(());
+                }
+                state.check()?;
+            }
+            self.deliveries.progress(LOOK_AGAIN).await;
+        }
+    }
+
+    async fn offsets(&mut self, records: Vec<OutgoingRecord>) -> Result<(), KafkaError> {
+        for record in &records {
+            self.enqueue(Lane::Offsets, record).await?;
+        }
+        self.settle(Lane::Offsets).await?;
+        self.deliveries.state().ledger(Lane::Offsets).report();
+        Ok(())
+    }
+
+    async fn commit(&mut self) -> Result<(), KafkaError> {
+        self.settle(Lane::Records).await
+    }
+
+    async fn abort(&mut self) -> Result<(), KafkaError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! The batches of one partition on their way: being filled, waiting, in flight.
+//!
+//! A pure state machine for an idempotent producer (KIP-98): each batch bears the sequence number of
+//! its first record, the broker takes a batch only behind the one before it, and knows one that it
+//! has already. So a batch whose fate is unknown is sent again as it was, and nothing is sent past
+//! a batch that failed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use highwater_protocol::records::{BatchBuilder, BatchError, Compression};
+
+use crate::OutgoingRecord;
+use crate::delivery::Lane;
+
+/// Batches in flight at most: brokers remember as many of a producer (KIP-98).
+const IN_FLIGHT: usize = 5;
+
+/// A partition that acknowledged nothing for so long begins with one batch alone: a broker that has
+/// forgotten the producer takes any sequence number, and so would take what follows a batch that it
+/// refuses.
+const WARM: Duration = Duration::from_secs(60);
+
+/// Who the broker takes us for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Producer {
+    pub(crate) id: i64,
+    pub(crate) epoch: i16,
+}
+
+/// Records of one lane whose sequences follow each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    pub(crate) lane: Lane,
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+/// A batch that is being filled, or full.
+#[derive(Debug)]
+struct Filling {
+    builder: BatchBuilder,
+    runs: Vec<Run>,
+    /// Timestamp of its records, in milliseconds since 1970.
+    time: i64,
+    began: Instant,
+}
+
+/// A batch as it is sent, however often.
+#[derive(Debug)]
+struct Sealed {
+    sequence: i32,
+    bytes: Bytes,
+    runs: Vec<Run>,
+    /// In flight, and since stored.
+    sent: bool,
+    stored: bool,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) topic: Arc<str>,
+    pub(crate) partition: i32,
+    /// Bytes of a batch at most, unless one record has more.
+    limit: usize,
+    filling: VecDeque<Filling>,
+    sealed: VecDeque<Sealed>,
+    /// Sequence number of the next batch.
+    sequence: i32,
+    in_flight: usize,
+    /// A batch failed: nothing more is sent until the fate of all in flight is known.
+    disturbed: bool,
+    stored_at: Option<Instant>,
+    /// What is being filled goes out at once.
+    hurried: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(topic: Arc<str>, partition: i32, limit: usize) -> Self {
+        Self {
+            topic,
+            partition,
+            limit,
+            filling: VecDeque::new(),
+            sealed: VecDeque::new(),
+            sequence: 0,
+            in_flight: 0,
+            disturbed: false,
+            stored_at: None,
+            hurried: false,
+        }
+    }
+
+    /// Adds a record. Returns whether the sender has to look: a batch began or became full.
+    pub(crate) fn push(
+        &mut self,
+        record: &OutgoingRecord,
+        lane: Lane,
+        sequence: u64,
+        now: Instant,
+    ) -> bool {
+        let size = record.size();
+        let fits = |filling: &Filling| filling.builder.size() + size <= self.limit;
+        let fits = self.filling.back().is_some_and(fits);
+        if !fits {
+            self.filling.push_back(Filling::new(now));
+        }
+        if let Some(filling) = self.filling.back_mut() {
+            filling.push(record, lane, sequence);
+        }
+        !fits
+    }
+
+    /// What is being filled goes out without waiting to grow.
+    pub(crate) fn hurry(&mut self) {
+        self.hurried = !self.filling.is_empty();
+    }
+
+    /// Whether anything waits to be sent or is in flight.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.filling.is_empty() || !self.sealed.is_empty()
+    }
+
+    /// When the batch that is being filled has waited long enough; `None` without one.
+    pub(crate) fn due(&self, linger: Duration) -> Option<Instant> {
+        let first = self.filling.front()?;
+        let now = self.hurried || self.filling.len() > 1;
+        Some(if now { first.began } else { first.began + linger })
+    }
+
+    /// Whether the next batch may go out now, as far as those before it are concerned.
+    fn has_room(&self, now: Instant) -> bool {
+        let warm = self.stored_at.is_some_and(|at| now.saturating_duration_since(at) < WARM);
+        !self.disturbed && self.in_flight < if warm { IN_FLIGHT } else { 1 }
+    }
+
+    /// Whether [`Self::next`] would give a batch.
+    pub(crate) fn is_ready(&self, now: Instant, linger: Duration) -> bool {
+        let waits = self.sealed.iter().any(|batch| !batch.sent);
+        self.has_room(now) && (waits || self.due(linger).is_some_and(|due| due <= now))
+    }
+
+    /// The next batch to send, with its sequence number.
+    ///
+    /// # Errors
+    /// When a batch cannot be made.
+    pub(crate) fn next(
+        &mut self,
+        producer: Producer,
+        now: Instant,
+        linger: Duration,
+    ) -> Result<Option<(i32, Bytes)>, BatchError> {
+        if !self.is_ready(now, linger) {
+            return Ok(None);
+        }
+        if self.sealed.iter().all(|batch| batch.sent)
+            && let Some(filling) = self.filling.pop_front()
+        {
+            self.hurried &= !self.filling.is_empty();
+            let batch = filling.seal(producer, self.sequence)?;
+            self.sequence = after(self.sequence, batch.records());
+            self.sealed.push_back(batch);
+        }
+        let Some(batch) = self.sealed.iter_mut().find(|batch| !batch.sent) else { return Ok(None) };
+        batch.sent = true;
+        self.in_flight += 1;
+        Ok(Some((batch.sequence, batch.bytes.clone())))
+    }
+
+    /// A batch is stored. Gives its records once.
+    pub(crate) fn stored(&mut self, sequence: i32, now: Instant) -> Vec<Run> {
+        let Some(batch) = self.answered(sequence) else { return Vec::new() };
+        batch.stored = true;
+        let runs = std::mem::take(&mut batch.runs);
+        self.stored_at = Some(now);
+        while self.sealed.front().is_some_and(|batch| batch.stored) {
+            self.sealed.pop_front();
+        }
+        self.settle();
+        runs
+    }
+
+    /// A batch failed in a way that passes, or its fate is unknown: it is sent again, and so are
+    /// those behind it.
+    pub(crate) fn failed(&mut self, sequence: i32) {
+        self.answered(sequence);
+        self.disturbed = true;
+        self.settle();
+    }
+
+    /// Whether a batch before this one is not stored, so that the broker may rightly miss it.
+    pub(crate) fn is_behind(&self, sequence: i32) -> bool {
+        self.sealed.front().is_some_and(|first| first.sequence != sequence)
+    }
+
+    /// Whether the fate of a batch in flight is known no longer, and none is in flight any more.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    fn answered(&mut self, sequence: i32) -> Option<&mut Sealed> {
+        let in_flight = |batch: &&mut Sealed| batch.sequence == sequence && batch.sent;
+        let batch = self.sealed.iter_mut().find(in_flight).filter(|batch| !batch.stored)?;
+        self.in_flight = self.in_flight.saturating_sub(1);
+        Some(batch)
+    }
+
+    /// Once nothing is in flight, what is not stored goes out again, the first of it alone.
+    fn settle(&mut self) {
+        if self.disturbed && self.in_flight == 0 {
+            self.disturbed = false;
+            self.stored_at = None;
+            for batch in self.sealed.iter_mut().filter(|batch| !batch.stored) {
+                batch.sent = false;
+            }
+        }
+    }
+}
+
+impl Filling {
+    fn new(now: Instant) -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let time = since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+        let builder = BatchBuilder::new(Compression::None);
+        Self { builder, runs: Vec::new(), time, began: now }
+    }
+
+    fn push(&mut self, record: &OutgoingRecord, lane: Lane, sequence: u64) {
+        let headers =
+            record.headers.iter().map(|(name, value)| (name.as_bytes(), Some(value.as_ref())));
+        let OutgoingRecord { key, value, .. } = record;
+        self.builder.push_parts(self.time, key.as_deref(), value.as_deref(), headers);
+        match self.runs.last_mut() {
+            Some(run) if run.lane == lane && run.first + run.count == sequence => run.count += 1,
+            _ => self.runs.push(Run { lane, first: sequence, count: 1 }),
+        }
+    }
+
+    fn seal(self, producer: Producer, sequence: i32) -> Result<Sealed, BatchError> {
+        let bytes = self.builder.producer(producer.id, producer.epoch, sequence).build()?;
+        Ok(Sealed { sequence, bytes, runs: self.runs, sent: false, stored: false })
+    }
+}
+
+impl Sealed {
+    fn records(&self) -> u64 {
+        self.runs.iter().map(|run| run.count).sum()
+    }
+}
+
+/// The sequence number `records` further on; after the greatest comes 0.
+fn after(sequence: i32, records: u64) -> i32 {
+    const NUMBERS: u64 = 1 << 31;
+    i32::try_from((sequence.unsigned_abs() as u64 + records) % NUMBERS).unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;
