@@ -274,7 +274,7 @@ class Highwater:
             sender.look()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"highwater: {server.rest('GET', f'/connectors/{slot}/status')}")
-            time.sleep(0.025)
+            time.sleep(0.05)
         pace.see(acknowledged)
         cpu = measure.cpu_us(server.child.pid) - before
         metrics.close()

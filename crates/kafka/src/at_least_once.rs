@@ -85,12 +85,7 @@ impl AtLeastOnce {
     }
 
     async fn enqueue(&mut self, lane: Lane, record: &OutgoingRecord) -> Result<u64, KafkaError> {
-        let (size, most) = (record.size(), self.max_request_bytes);
-        if size > most {
-            let detail = format!("a record of {size} bytes is above the limit of {most}");
-            let topic = record.topic.as_ref().to_owned();
-            return Err(KafkaError::Write { topic, detail, fatal: false });
-        }
+        self.check_size(record)?;
         let partition = match record.partition {
             Some(partition) => partition,
             None => partitioner::partition(record.key.as_deref(), self.count(&record.topic).await?),
@@ -101,6 +96,24 @@ impl AtLeastOnce {
             }
             self.deliveries.progress(LOOK_AGAIN).await;
         }
+    }
+
+    fn check_size(&self, record: &OutgoingRecord) -> Result<(), KafkaError> {
+        let (size, most) = (record.size(), self.max_request_bytes);
+        if size <= most {
+            return Ok(());
+        }
+        let detail = format!("a record of {size} bytes is above the limit of {most}");
+        Err(KafkaError::Write { topic: record.topic.as_ref().to_owned(), detail, fatal: false })
+    }
+
+    /// The partition of a record, as far as it is known without asking.
+    fn known_partition(&self, record: &OutgoingRecord) -> Option<i32> {
+        record.partition.or_else(|| {
+            let (count, at) = self.partitions.get(&record.topic)?;
+            let known = at.elapsed() < PARTITIONS_HOLD;
+            known.then(|| partitioner::partition(record.key.as_deref(), *count))
+        })
     }
 
     /// Puts a record into its batch; `None` while the bounds are reached.
@@ -177,6 +190,14 @@ impl Writer for AtLeastOnce {
 
     async fn send(&mut self, record: OutgoingRecord) -> Result<u64, KafkaError> {
         self.enqueue(Lane::Records, &record).await
+    }
+
+    fn try_send(&mut self, record: &OutgoingRecord) -> Result<Option<u64>, KafkaError> {
+        self.check_size(record)?;
+        match self.known_partition(record) {
+            Some(partition) => self.try_enqueue(Lane::Records, record, partition),
+            None => Ok(None),
+        }
     }
 
     fn acknowledged(&mut self) -> Result<Vec<Acknowledgement>, KafkaError> {

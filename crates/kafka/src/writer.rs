@@ -94,6 +94,13 @@ pub trait Writer: Send + Sync {
     /// which counts up by one from 1.
     async fn send(&mut self, record: OutgoingRecord) -> Result<u64, KafkaError>;
 
+    /// As [`Self::send`], at once: `None` where that is not possible, and [`Self::send`] has to be
+    /// used. For the many records of a busy source, each of which would pay for a future.
+    fn try_send(&mut self, record: &OutgoingRecord) -> Result<Option<u64>, KafkaError> {
+        let _ = record;
+        Ok(None)
+    }
+
     /// Acknowledgements since the last call, in the order of `send` and without gaps: a record is
     /// reported only when all before it are safe. Does not wait.
     fn acknowledged(&mut self) -> Result<Vec<Acknowledgement>, KafkaError>;

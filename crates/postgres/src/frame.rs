@@ -5,6 +5,9 @@ use bytes::{Buf as _, Bytes, BytesMut};
 /// How much of a frame above the bound is kept, to say what it is.
 const PREFIX: usize = 16 * 1024;
 
+/// Room below which it is worth to make more.
+const LEAST: usize = 16 * 1024;
+
 /// One message of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Frame {
@@ -39,9 +42,12 @@ impl FrameBuffer {
         self.limit = limit;
     }
 
-    /// Where to read into, with room for at least `room` bytes.
+    /// Where to read into: with room for `room` bytes when it has to be made anew, so that many
+    /// small reads share it.
     pub(crate) fn space(&mut self, room: usize) -> &mut BytesMut {
-        self.bytes.reserve(room);
+        if self.bytes.capacity() - self.bytes.len() < room.min(LEAST) {
+            self.bytes.reserve(room);
+        }
         &mut self.bytes
     }
 

@@ -19,8 +19,18 @@ use crate::lsn::Lsn;
 use crate::pgoutput::PgTime;
 use crate::session::{Session, server_error};
 
-/// Batches that wait for the task at most; each is what one read of the socket gave.
-const WAITING: usize = 4;
+/// Batches that wait for the task at most: while one does, the next grows with what is read.
+const WAITING: usize = 1;
+
+/// Bytes of messages in a batch from which on no more is read into it.
+const BATCH: usize = 512 * 1024;
+
+/// A stream that flows is read no more often than this. The server sends each message by itself,
+/// and to wake up for each costs both sides more than the message.
+const BREATH: Duration = Duration::from_millis(1);
+
+/// A read that gave so many bytes has more behind it.
+const PLENTY: usize = 64 * 1024;
 
 /// Silence beyond some status intervals and this means that the server is gone: it is asked for
 /// a sign of life with every status.
@@ -51,7 +61,8 @@ impl Reader {
         let (sender, batches) = mpsc::channel(WAITING);
         let (stored, receiver) = watch::channel(stored);
         let work = tokio::spawn(async move {
-            let mut pump = Pump { session, stored: receiver, interval, heard: Instant::now() };
+            let (heard, batch) = (Instant::now(), Batch::default());
+            let mut pump = Pump { session, stored: receiver, interval, heard, batch };
             if let Err(error) = pump.run(&sender).await {
                 // Nobody listens any more when the task is gone.
                 let _ = sender.send(Err(error)).await;
@@ -104,25 +115,59 @@ struct Pump {
     stored: watch::Receiver<Lsn>,
     interval: Duration,
     heard: Instant,
+    batch: Batch,
+}
+
+/// What was read and the task has not taken.
+#[derive(Default)]
+struct Batch {
+    messages: Vec<Wal>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, message: Wal) {
+        let payload = match &message {
+            Wal::Data { payload, .. } => payload.len(),
+            Wal::Cut { prefix, .. } => prefix.len(),
+            Wal::Reached(_) => 0,
+        };
+        self.bytes += payload + size_of::<Wal>();
+        self.messages.push(message);
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    const fn is_full(&self) -> bool {
+        self.bytes >= BATCH
+    }
+
+    fn take(&mut self) -> Vec<Wal> {
+        std::mem::take(self).messages
+    }
 }
 
 type Batches = mpsc::Sender<Result<Vec<Wal>, ConnectorError>>;
 
 impl Pump {
     async fn run(&mut self, batches: &Batches) -> Result<(), ConnectorError> {
-        let mut batch = Vec::new();
         // The answer that began the stream may have brought more with it.
-        self.collect(&mut batch).await?;
+        self.collect().await?;
         let mut tick = tokio::time::interval(self.interval);
+        let mut breath = Instant::now();
         loop {
             tokio::select! {
-                read = self.session.read(), if batch.is_empty() => {
-                    read?;
-                    self.heard = Instant::now();
-                    self.collect(&mut batch).await?;
+                read = read_after(&mut self.session, breath), if !self.batch.is_full() => {
+                    let (read, now) = (read?, Instant::now());
+                    let flows = now < self.heard + 2 * BREATH && read < PLENTY;
+                    breath = if flows { now + BREATH } else { now };
+                    self.heard = now;
+                    self.collect().await?;
                 }
-                permit = batches.reserve(), if !batch.is_empty() => match permit {
-                    Ok(permit) => permit.send(Ok(std::mem::take(&mut batch))),
+                permit = batches.reserve(), if !self.batch.is_empty() => match permit {
+                    Ok(permit) => permit.send(Ok(self.batch.take())),
                     Err(_) => return self.end().await,
                 },
                 changed = self.stored.changed() => match changed {
@@ -130,7 +175,7 @@ impl Pump {
                     Err(_) => return self.end().await,
                 },
                 _ = tick.tick() => {
-                    self.check_silence(batch.is_empty())?;
+                    self.check_silence(!self.batch.is_full())?;
                     self.report(true).await?;
                 }
             }
@@ -149,12 +194,12 @@ impl Pump {
         Ok(())
     }
 
-    async fn collect(&mut self, batch: &mut Vec<Wal>) -> Result<(), ConnectorError> {
+    async fn collect(&mut self) -> Result<(), ConnectorError> {
         while let Some(frame) = self.session.arrived()? {
             match frame {
                 Frame::Whole { tag: b'd', body } => {
                     let (wal, asked) = copy_data(body)?;
-                    batch.push(wal);
+                    self.batch.push(wal);
                     if asked {
                         self.report(false).await?;
                     }
@@ -172,7 +217,7 @@ impl Pump {
                         "the server sent message {tag:?} in the stream"
                     )));
                 }
-                Frame::Cut { size, prefix, .. } => batch.push(cut(size, prefix)?),
+                Frame::Cut { size, prefix, .. } => self.batch.push(cut(size, prefix)?),
             }
         }
         Ok(())
@@ -198,6 +243,14 @@ impl Pump {
         let _ = timeout(Duration::from_secs(1), closing).await;
         Ok(())
     }
+}
+
+/// Reads once it is time; may be dropped without losing a byte.
+async fn read_after(session: &mut Session, breath: Instant) -> Result<usize, ConnectorError> {
+    if Instant::now() < breath {
+        tokio::time::sleep_until(breath).await;
+    }
+    session.read().await
 }
 
 /// "XLogData (B)" and "Primary keepalive message (B)" of the manual's replication protocol, and

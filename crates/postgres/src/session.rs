@@ -206,14 +206,14 @@ impl Session {
         self.frames.next().map_err(|error| unreadable(error.to_string()))
     }
 
-    /// Waits for more bytes; may be dropped without losing any.
+    /// Waits for more bytes and says how many came; may be dropped without losing any.
     ///
     /// # Errors
     /// When the server closed the connection or it broke.
-    pub(crate) async fn read(&mut self) -> Result<(), ConnectorError> {
+    pub(crate) async fn read(&mut self) -> Result<usize, ConnectorError> {
         match self.stream.read_buf(self.frames.space(READ)).await {
             Ok(0) => Err(connection("the server closed the connection")),
-            Ok(_) => Ok(()),
+            Ok(read) => Ok(read),
             // Under TLS 1.3 a server refuses our certificate only after the handshake.
             Err(error) => Err(tls_cause(&error).map_or_else(
                 || connection(format!("the connection broke: {error}")),
@@ -229,7 +229,9 @@ impl Session {
                 Some(Frame::Cut { size, .. }) => {
                     return Err(unreadable(format!("an answer of {size} bytes is too long")));
                 }
-                None => self.read().await?,
+                None => {
+                    self.read().await?;
+                }
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::origin::{self, Known, Origin};
 use crate::outbox::{OffsetSlot, Outbox, OutboxStore};
 use crate::pipeline::Pipeline;
 use crate::status::Status;
-use crate::task::{Running, StopSignal};
+use crate::task::{Running, StopSignal, Unreported};
 use crate::task_topics::{self, TaskTopics};
 use crate::{tail, topics};
 
@@ -164,6 +164,7 @@ async fn start(
         status,
         acknowledged: metrics::counter!("highwater_source_records_total", "connector" => name.clone()),
         name,
+        unreported: Unreported::default(),
     })
 }
 

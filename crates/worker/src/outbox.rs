@@ -94,7 +94,12 @@ impl Outbox {
         if !limit.admits(size) {
             return Err(too_large(&outgoing, size, &limit));
         }
-        match self.writer.send(outgoing).await {
+        let sent = match self.writer.try_send(&outgoing) {
+            Ok(None) => self.writer.send(outgoing).await,
+            Ok(Some(sequence)) => Ok(sequence),
+            Err(error) => Err(error),
+        };
+        match sent {
             Ok(sequence) => self.ledger.sent(sequence, hw, position),
             Err(error) => return Err(self.fail(&error)),
         }

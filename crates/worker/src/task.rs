@@ -13,6 +13,9 @@ use crate::status::{Held, Status};
 /// How long a failed task may take to store what is acknowledged.
 const LAST_STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A status tells of progress no more often than this: what a person can follow.
+const REPORT_PAUSE: Duration = Duration::from_millis(50);
+
 /// `Some` once the task shall stop: at the end of a transaction, or at this time.
 pub(crate) type StopSignal = watch::Receiver<Option<Instant>>;
 
@@ -29,6 +32,20 @@ pub(crate) struct Running {
     pub(crate) name: String,
     /// Records acknowledged, for the metrics.
     pub(crate) acknowledged: metrics::Counter,
+    pub(crate) unreported: Unreported,
+}
+
+/// What the status does not say yet.
+#[derive(Default)]
+pub(crate) struct Unreported {
+    acknowledged: u64,
+    last: Option<Instant>,
+}
+
+impl Unreported {
+    fn is_due(&self) -> bool {
+        self.last.is_none_or(|last| last.elapsed() >= REPORT_PAUSE)
+    }
 }
 
 impl Running {
@@ -109,8 +126,12 @@ impl Running {
             let acknowledged = outbox.collect()?;
             (acknowledged, outbox.store_due(self.flush_interval).await?)
         };
+        self.acknowledged.increment(acknowledged);
+        self.unreported.acknowledged += acknowledged;
         self.tell(position).await?;
-        self.report(acknowledged).await;
+        if self.unreported.is_due() {
+            self.report().await;
+        }
         Ok(())
     }
 
@@ -122,7 +143,7 @@ impl Running {
             outbox.store_acknowledged().await?
         };
         self.tell(position).await?;
-        self.report(0).await;
+        self.report().await;
         Ok(())
     }
 
@@ -133,8 +154,9 @@ impl Running {
         }
     }
 
-    async fn report(&mut self, acknowledged: u64) {
-        self.acknowledged.increment(acknowledged);
+    async fn report(&mut self) {
+        let Unreported { acknowledged, .. } = std::mem::take(&mut self.unreported);
+        self.unreported.last = Some(Instant::now());
         let (activity, facts) = (self.task.activity(), self.task.facts());
         let hold = self.task.hold().map(|hold| hold.of(&self.name));
         let stored = self.outbox.lock().await.stored().cloned();

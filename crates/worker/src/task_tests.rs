@@ -118,6 +118,7 @@ fn bench(polls: Vec<Poll>) -> Bench {
         status: watch::Sender::new(Status::unassigned()),
         name: "shop".to_owned(),
         acknowledged: metrics::Counter::noop(),
+        unreported: Unreported::default(),
     };
     Bench { writer, told, stop, running }
 }
