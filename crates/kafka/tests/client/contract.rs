@@ -135,6 +135,28 @@ pub(crate) async fn survives_a_broker_that_comes_and_goes(make: Make) {
     assert!(acks.iter().zip(&records).all(|(ack, record)| ack.offset == record.offset));
 }
 
+/// The connections end at any byte of a request, of an answer or of what makes a connection: each
+/// record is acknowledged once, in order, and stands in the log once.
+pub(crate) async fn survives_a_cut_at_any_byte(make: Make) {
+    let server = Server::with_trail().await;
+    let mut writer = make(&settings(&server)).unwrap();
+    writer.begin().await.unwrap();
+    let (mut sent, mut acks) = (0, Vec::new());
+    for bytes in (0..1500).step_by(31) {
+        server.proxy.cut_after(bytes);
+        for _ in 0..3 {
+            sent += 1;
+            assert_eq!(writer.send(record("trail", sent)).await.unwrap(), sent);
+        }
+        timeout(SOON, writer.commit()).await.unwrap().unwrap();
+        acks.extend(writer.acknowledged().unwrap());
+    }
+    let records = records(&server.reader(), "trail").await;
+    assert_eq!(records.iter().map(value).collect::<Vec<_>>(), Vec::from_iter(1..=sent));
+    let offsets = acks.iter().map(|ack| ack.offset);
+    assert!(offsets.eq(records.iter().map(|record| record.offset)));
+}
+
 /// While the broker does not answer, no more than the bounds is taken, and then `send` waits.
 pub(crate) async fn keeps_its_bounds_while_the_broker_stalls(make: Make) {
     let server = Server::with_trail().await;

@@ -24,6 +24,22 @@ struct State {
     broker: Option<SocketAddr>,
     /// How often all connections were cut.
     cuts: usize,
+    /// Bytes that may still pass, either way, before all connections are cut.
+    allowance: Option<usize>,
+}
+
+impl State {
+    /// How many of `count` bytes may pass; with the last of the allowance all connections are cut.
+    fn spend(&mut self, count: usize) -> usize {
+        let Some(left) = self.allowance else { return count };
+        if count < left {
+            self.allowance = Some(left - count);
+            return count;
+        }
+        self.allowance = None;
+        self.cuts += 1;
+        left
+    }
 }
 
 pub(crate) struct Proxy {
@@ -42,13 +58,13 @@ impl Proxy {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(watch::Sender::new(State { line: Line::Open, broker: None, cuts: 0 }));
+        let state = Arc::new(watch::Sender::new(State { line: Line::Open, broker: None, cuts: 0, allowance: None }));
         let shared = Arc::clone(&state);
         let listening = tokio::spawn(async move {
             let mut lines = JoinSet::new();
             loop {
                 let (client, _) = listener.accept().await.unwrap();
-                lines.spawn(join(client, shared.subscribe()));
+                lines.spawn(join(client, Arc::clone(&shared)));
             }
         });
         Self { address, state, listening }
@@ -66,13 +82,19 @@ impl Proxy {
         self.state.send_modify(|state| state.cuts += 1);
     }
 
+    /// Ends all connections once so many more bytes have passed, either way.
+    pub(crate) fn cut_after(&self, bytes: usize) {
+        self.state.send_modify(|state| state.allowance = Some(bytes));
+    }
+
     pub(crate) fn lead_to(&self, broker: SocketAddr) {
         self.state.send_modify(|state| state.broker = Some(broker));
     }
 }
 
-async fn join(client: TcpStream, mut state: watch::Receiver<State>) {
-    let State { line, broker: Some(broker), cuts } = *state.borrow_and_update() else { return };
+async fn join(client: TcpStream, shared: Arc<watch::Sender<State>>) {
+    let mut state = shared.subscribe();
+    let State { line, broker: Some(broker), cuts, .. } = *state.borrow_and_update() else { return };
     if line == Line::Closed {
         return;
     }
@@ -82,8 +104,8 @@ async fn join(client: TcpStream, mut state: watch::Receiver<State>) {
     let answers = state.clone();
     tokio::select! {
         _ = state.wait_for(|state| state.cuts != cuts) => {}
-        () = pass(from_client, to_broker, None) => {}
-        () = pass(from_broker, to_client, Some(answers)) => {}
+        () = pass(from_client, to_broker, None, &shared) => {}
+        () = pass(from_broker, to_client, Some(answers), &shared) => {}
     }
 }
 
@@ -91,13 +113,20 @@ async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut gate: Option<watch::Receiver<State>>,
+    shared: &watch::Sender<State>,
 ) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
         if let Some(gate) = &mut gate {
             let _ = gate.wait_for(|state| state.line != Line::Stalled).await;
         }
-        if to.write_all(&buffer[..read]).await.is_err() {
+        let mut passed = read;
+        shared.send_if_modified(|state| {
+            let cuts = state.cuts;
+            passed = state.spend(read);
+            state.cuts != cuts
+        });
+        if to.write_all(&buffer[..passed]).await.is_err() || passed < read {
             return;
         }
     }

@@ -17,6 +17,7 @@ keeps! {
     acknowledges_in_order_what_is_there
     offsets_are_stored_and_not_counted
     survives_a_broker_that_comes_and_goes
+    survives_a_cut_at_any_byte
     keeps_its_bounds_while_the_broker_stalls
     breaks_when_a_record_is_late
     leaves_no_hole_when_records_are_late
