@@ -58,7 +58,12 @@ impl Proxy {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(watch::Sender::new(State { line: Line::Open, broker: None, cuts: 0, allowance: None }));
+        let state = Arc::new(watch::Sender::new(State {
+            line: Line::Open,
+            broker: None,
+            cuts: 0,
+            allowance: None,
+        }));
         let shared = Arc::clone(&state);
         let listening = tokio::spawn(async move {
             let mut lines = JoinSet::new();
