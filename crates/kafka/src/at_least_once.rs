@@ -18,8 +18,8 @@ use crate::cluster::{Cluster, Failure};
 use crate::connection::Limits;
 use crate::delivery::{Deliveries, Lane, State};
 use crate::ledger::Bounds;
-use crate::partitioner;
-use crate::sender::Sender;
+use crate::partitioner::partition_of;
+use crate::sender::{PROPAGATION, Sender};
 use crate::{Acknowledgement, KafkaError, OutgoingRecord, Writer, WriterSettings};
 
 /// How long a full writer waits before it looks again, when nobody wakes it.
@@ -88,7 +88,7 @@ impl AtLeastOnce {
         self.check_size(record)?;
         let partition = match record.partition {
             Some(partition) => partition,
-            None => partitioner::partition(record.key.as_deref(), self.count(&record.topic).await?),
+            None => chosen(record.key.as_deref(), self.count(&record.topic).await?),
         };
         loop {
             if let Some(sequence) = self.try_enqueue(lane, record, partition)? {
@@ -112,7 +112,7 @@ impl AtLeastOnce {
         record.partition.or_else(|| {
             let (count, at) = self.partitions.get(&record.topic)?;
             let known = at.elapsed() < PARTITIONS_HOLD;
-            known.then(|| partitioner::partition(record.key.as_deref(), *count))
+            known.then(|| chosen(record.key.as_deref(), *count))
         })
     }
 
@@ -144,11 +144,12 @@ impl AtLeastOnce {
         {
             return Ok(*count);
         }
-        let cluster = &self.cluster;
+        let (cluster, began) = (&self.cluster, Instant::now());
         let count = cluster.persist(|| async {
             cluster.partition_count(topic).await.map_err(|failure| match failure {
-                // A topic that was just made may be unknown for a moment.
-                Failure::Final(unknown @ KafkaError::UnknownPartition { .. }) => {
+                Failure::Final(unknown @ KafkaError::UnknownPartition { .. })
+                    if began.elapsed() < PROPAGATION =>
+                {
                     Failure::Transient(unknown)
                 }
                 other => other,
@@ -173,6 +174,14 @@ impl AtLeastOnce {
             self.deliveries.work.notify_one();
             self.deliveries.progress(LOOK_AGAIN).await;
         }
+    }
+}
+
+/// The partition of a record that names none: its key chooses, or chance does.
+fn chosen(key: Option<&[u8]>, count: i32) -> i32 {
+    match key {
+        Some(key) => partition_of(key, count),
+        None => rand::random_range(0..count.max(1)),
     }
 }
 

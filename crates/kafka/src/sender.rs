@@ -1,5 +1,6 @@
 //! Sends a writer's batches: finds leaders, keeps the window, takes the answers, tries again.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,10 @@ use crate::queue::Producer;
 /// How long a broker may wait for its replicas or its disk, in milliseconds; below the time that the
 /// connection waits for the answer.
 const BROKER_TIMEOUT_MS: i32 = 25_000;
+
+/// A topic that the cluster does not know is waited for, since one just made is told to one broker
+/// after the other; but not for long, or a deleted one would go unnoticed.
+pub(crate) const PROPAGATION: Duration = Duration::from_secs(5);
 
 /// How often what is overdue is looked for, when nothing else happens.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -61,6 +66,8 @@ pub(crate) struct Sender {
     producer: Option<Producer>,
     routes: Vec<(Route, Backoff)>,
     introduction: Backoff,
+    /// Since when the partitions of queues are unknown to the cluster.
+    unknown: HashMap<usize, Instant>,
     events: JoinSet<Event>,
 }
 
@@ -79,6 +86,7 @@ impl Sender {
             producer: None,
             routes: Vec::new(),
             introduction: Backoff::default(),
+            unknown: HashMap::new(),
             events: JoinSet::new(),
         }
     }
@@ -190,6 +198,7 @@ impl Sender {
             }
             Event::Rested(queue) => self.set(queue, Route::Unknown),
             Event::Routed(queue, Ok((leader, connection))) => {
+                self.unknown.remove(&queue);
                 self.set(queue, Route::Known(leader, connection));
             }
             Event::Routed(queue, Err(failure)) => {
@@ -284,12 +293,14 @@ impl Sender {
         }
     }
 
-    /// Notes why something did not work; says whether another attempt is worth its while. A topic
-    /// that was just made may be unknown for a moment.
-    fn note(&self, queue: Option<usize>, failure: Failure) -> bool {
-        let passes = match &failure {
-            Failure::Transient(_) | Failure::Final(KafkaError::UnknownPartition { .. }) => true,
-            Failure::Final(_) => false,
+    /// Notes why something did not work; says whether another attempt is worth its while.
+    fn note(&mut self, queue: Option<usize>, failure: Failure) -> bool {
+        let passes = match (&failure, queue) {
+            (Failure::Transient(_), _) => true,
+            (Failure::Final(KafkaError::UnknownPartition { .. }), Some(queue)) => {
+                self.unknown.entry(queue).or_insert_with(Instant::now).elapsed() < PROPAGATION
+            }
+            (Failure::Final(_), _) => false,
         };
         let what = failure.into_error().to_string();
         if passes {
