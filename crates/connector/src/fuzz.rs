@@ -8,8 +8,11 @@ use crate::{
     TableDescription, Tail,
 };
 
+/// A parser's name, and the function that gives it any bytes.
+pub type Entry = (&'static str, fn(&[u8]));
+
 /// Names and functions.
-pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
+pub const ENTRIES: &[Entry] = &[
     ("hw-header", hw),
     ("states-header", states),
     ("tail-header", tail),

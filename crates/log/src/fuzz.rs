@@ -12,8 +12,11 @@ use crate::scan::{Depth, Scan, Step};
 use crate::time_index::TimeIndex;
 use crate::{Overrides, TopicConfig, catalog, file_name, producer_snapshot};
 
+/// A parser's name, and the function that gives it any bytes.
+pub type Entry = (&'static str, fn(&[u8]));
+
 /// Names and functions.
-pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
+pub const ENTRIES: &[Entry] = &[
     ("epoch-checkpoint", epochs),
     ("producer-snapshot", producers),
     ("topic-catalog", topics),

@@ -18,8 +18,11 @@ use crate::session::{server_error, text_row};
 use crate::settings::{Settings, definition};
 use crate::{copy_text, timeline};
 
+/// A parser's name, and the function that gives it any bytes.
+pub type Entry = (&'static str, fn(&[u8]));
+
 /// Names and functions.
-pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
+pub const ENTRIES: &[Entry] = &[
     ("postgres-stream", stream),
     ("pgoutput", pgoutput),
     ("copy-text", copy),

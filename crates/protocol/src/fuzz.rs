@@ -6,8 +6,11 @@ use bytes::{Bytes, BytesMut};
 use crate::records::{Compression, batches};
 use crate::{ApiKey, Message, RequestHeader, ResponseHeader, frame};
 
+/// A parser's name, and the function that gives it any bytes.
+pub type Entry = (&'static str, fn(&[u8]));
+
 /// Names and functions.
-pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
+pub const ENTRIES: &[Entry] = &[
     ("kafka-frames", frames),
     ("kafka-request", request),
     ("kafka-response", response),

@@ -16,8 +16,11 @@ use crate::resource::{Resource, is_stream_name, merge};
 use crate::state;
 use crate::trail::TopicPartition;
 
+/// A parser's name, and the function that gives it any bytes.
+pub type Entry = (&'static str, fn(&[u8]));
+
 /// Names and functions.
-pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
+pub const ENTRIES: &[Entry] = &[
     ("position-token", token),
     ("position-body", body),
     ("stream-begin", begin),

@@ -8,8 +8,11 @@ use highwater_kafka::ReadRecord;
 use crate::configs::ConfigState;
 use crate::{offsets, rest_offsets, statuses};
 
+/// A parser's name, and the function that gives it any bytes.
+pub type Entry = (&'static str, fn(&[u8]));
+
 /// Names and functions.
-pub const ENTRIES: &[(&str, fn(&[u8]))] = &[
+pub const ENTRIES: &[Entry] = &[
     ("worker-config-record", config),
     ("worker-offset-record", offset),
     ("worker-status-record", status),
