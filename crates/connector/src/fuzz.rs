@@ -9,10 +9,10 @@ use crate::{
 };
 
 /// A parser's name, and the function that gives it any bytes.
-pub type Entry = (&'static str, fn(&[u8]));
+pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Names and functions.
-pub const ENTRIES: &[Entry] = &[
+pub const ENTRIES: &[FuzzEntry] = &[
     ("hw-header", hw),
     ("states-header", states),
     ("tail-header", tail),

@@ -68,11 +68,11 @@ impl Server {
                 return status.code();
             }
             // A server that stops says so; until then a second signal would count as the first.
-            if sent.len() == signals.len() || !self.is_ready() {
-                if let Some(signal) = sent.next() {
-                    let (signal, child) = (format!("-{signal}"), self.child.id().to_string());
-                    assert!(Command::new("kill").args([signal, child]).status().unwrap().success());
-                }
+            if (sent.len() == signals.len() || !self.is_ready())
+                && let Some(signal) = sent.next()
+            {
+                let (signal, child) = (format!("-{signal}"), self.child.id().to_string());
+                assert!(Command::new("kill").args([signal, child]).status().unwrap().success());
             }
             std::thread::sleep(Duration::from_millis(20));
         }

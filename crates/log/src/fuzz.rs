@@ -13,10 +13,10 @@ use crate::time_index::TimeIndex;
 use crate::{Overrides, TopicConfig, catalog, file_name, producer_snapshot};
 
 /// A parser's name, and the function that gives it any bytes.
-pub type Entry = (&'static str, fn(&[u8]));
+pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Names and functions.
-pub const ENTRIES: &[Entry] = &[
+pub const ENTRIES: &[FuzzEntry] = &[
     ("epoch-checkpoint", epochs),
     ("producer-snapshot", producers),
     ("topic-catalog", topics),

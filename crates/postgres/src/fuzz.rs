@@ -19,10 +19,10 @@ use crate::settings::{Settings, definition};
 use crate::{copy_text, timeline};
 
 /// A parser's name, and the function that gives it any bytes.
-pub type Entry = (&'static str, fn(&[u8]));
+pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Names and functions.
-pub const ENTRIES: &[Entry] = &[
+pub const ENTRIES: &[FuzzEntry] = &[
     ("postgres-stream", stream),
     ("pgoutput", pgoutput),
     ("copy-text", copy),

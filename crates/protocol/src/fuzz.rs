@@ -7,10 +7,10 @@ use crate::records::{Compression, batches};
 use crate::{ApiKey, Message, RequestHeader, ResponseHeader, frame};
 
 /// A parser's name, and the function that gives it any bytes.
-pub type Entry = (&'static str, fn(&[u8]));
+pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Names and functions.
-pub const ENTRIES: &[Entry] = &[
+pub const ENTRIES: &[FuzzEntry] = &[
     ("kafka-frames", frames),
     ("kafka-request", request),
     ("kafka-response", response),

@@ -17,10 +17,10 @@ use crate::state;
 use crate::trail::TopicPartition;
 
 /// A parser's name, and the function that gives it any bytes.
-pub type Entry = (&'static str, fn(&[u8]));
+pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Names and functions.
-pub const ENTRIES: &[Entry] = &[
+pub const ENTRIES: &[FuzzEntry] = &[
     ("position-token", token),
     ("position-body", body),
     ("stream-begin", begin),

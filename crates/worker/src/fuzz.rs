@@ -9,10 +9,10 @@ use crate::configs::ConfigState;
 use crate::{offsets, rest_offsets, statuses};
 
 /// A parser's name, and the function that gives it any bytes.
-pub type Entry = (&'static str, fn(&[u8]));
+pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Names and functions.
-pub const ENTRIES: &[Entry] = &[
+pub const ENTRIES: &[FuzzEntry] = &[
     ("worker-config-record", config),
     ("worker-offset-record", offset),
     ("worker-status-record", status),
