@@ -131,7 +131,7 @@ pub(crate) fn definition() -> ConfigDef {
         ),
         key(
             "worker.offset_flush_interval_ms",
-            millis(10, 600_000),
+            millis(10, 3_600_000),
             Some("1000"),
             Medium,
             "Longest time between an acknowledgement and the offset record that covers it, in milliseconds.",

@@ -104,7 +104,8 @@ impl AtLeastOnce {
             return Ok(());
         }
         let detail = format!("a record of {size} bytes is above the limit of {most}");
-        Err(KafkaError::Write { topic: record.topic.as_ref().to_owned(), detail, fatal: false })
+        let topic = record.topic.as_ref().to_owned();
+        Err(KafkaError::Write { topic, code: None, detail, fatal: false })
     }
 
     /// The partition of a record, as far as it is known without asking.

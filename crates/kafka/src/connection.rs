@@ -148,12 +148,13 @@ impl Connection {
     ) -> Result<Option<impl Future<Output = Result<R::Response, CallError>> + use<R>>, CallError>
     {
         let version = self.version::<R>()?;
+        let place = match self.outgoing.try_reserve() {
+            Ok(place) => place,
+            Err(mpsc::error::TrySendError::Full(())) => return Ok(None),
+            Err(mpsc::error::TrySendError::Closed(())) => return Err(self.lost("it ended")),
+        };
         let (outgoing, answered) = self.question(request, version);
-        match self.outgoing.try_send(outgoing) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(_)) => return Ok(None),
-            Err(mpsc::error::TrySendError::Closed(_)) => return Err(self.lost("it ended")),
-        }
+        place.send(outgoing);
         let connection = Arc::clone(self);
         Ok(Some(async move {
             let patience = connection.request_timeout;

@@ -30,7 +30,7 @@ pub(crate) struct State {
     /// The queue of the record before: mostly the next one's too.
     last: usize,
     batch_limit: usize,
-    /// What kept the last batch from being stored, as far as that passes.
+    /// What keeps the writer from being known to its cluster, as far as that passes.
     pub(crate) trouble: Option<String>,
     /// The first failure. Once it is set nothing that still waits will ever be called safe.
     failure: Option<KafkaError>,
@@ -54,19 +54,21 @@ impl State {
         let overdue =
             self.records.overdue(now, patience).or_else(|| self.offsets.overdue(now, patience));
         if let Some(topic) = overdue {
-            let trouble =
-                self.trouble.as_ref().map_or_else(String::new, |what| format!(": {what}"));
-            self.fail(
-                &topic,
-                format!("not acknowledged within {} ms{trouble}", patience.as_millis()),
-            );
+            let its = self.queues.iter().filter(|queue| queue.topic == topic);
+            let trouble = its.filter_map(|queue| queue.trouble.as_ref()).next();
+            let trouble = trouble.or(self.trouble.as_ref());
+            let trouble = trouble.map_or_else(String::new, |what| format!(": {what}"));
+            let waited = patience.as_millis();
+            self.fail(&topic, None, format!("not acknowledged within {waited} ms{trouble}"));
         }
     }
 
-    pub(crate) fn fail(&mut self, topic: &str, detail: String) {
+    /// Breaks the writer; `code` is what the cluster refused with.
+    pub(crate) fn fail(&mut self, topic: &str, code: Option<i16>, detail: String) {
         if self.failure.is_none() {
             tracing::warn!(topic, detail, "the writer is broken");
-            self.failure = Some(KafkaError::Write { topic: topic.to_owned(), detail, fatal: true });
+            let topic = topic.to_owned();
+            self.failure = Some(KafkaError::Write { topic, code, detail, fatal: true });
         }
     }
 
@@ -158,6 +160,7 @@ impl Deliveries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Producer;
 
     fn deliveries() -> Deliveries {
         Deliveries::new(Bounds { records: 10, bytes: 1000 }, 1000)
@@ -176,7 +179,7 @@ mod tests {
         }
         let run = |first| [Run { lane: Lane::Records, first, count: 1 }];
         state.settle(&run(1), 0, 7);
-        state.fail("trail", "too large".to_owned());
+        state.fail("trail", None, "too large".to_owned());
         state.settle(&run(2), 0, 8);
         let reported: Vec<u64> = state.records.report().iter().map(|ack| ack.sequence).collect();
         assert_eq!(reported, [1]);
@@ -187,8 +190,8 @@ mod tests {
     fn the_first_failure_is_kept() {
         let deliveries = deliveries();
         let mut state = deliveries.state();
-        state.fail("trail", "first".to_owned());
-        state.fail("trail", "second".to_owned());
+        state.fail("trail", None, "first".to_owned());
+        state.fail("trail", None, "second".to_owned());
         assert!(state.check().unwrap_err().to_string().contains("first"));
     }
 
@@ -202,6 +205,31 @@ mod tests {
         assert!(state.check().is_ok());
         state.expire(Instant::now() + Duration::from_secs(6), Duration::from_secs(5));
         assert!(state.check().unwrap_err().to_string().contains("5000 ms: no leader"));
+    }
+
+    #[test]
+    fn an_overdue_record_is_not_laid_to_a_trouble_that_is_over_or_another_topics() {
+        let deliveries = deliveries();
+        let mut state = deliveries.state();
+        let now = Instant::now();
+        for topic in ["trail", "other"] {
+            let record = OutgoingRecord {
+                topic: Arc::from(topic),
+                partition: Some(0),
+                key: None,
+                value: None,
+                headers: Vec::new(),
+            };
+            state.enter(Lane::Records, &record, 0, now).unwrap();
+        }
+        let producer = Producer { id: 1, epoch: 0 };
+        let trail = state.queues.first_mut().unwrap();
+        trail.trouble = Some("no leader".to_owned());
+        let (sequence, _) = trail.next(producer, now, Duration::ZERO).unwrap().unwrap();
+        trail.stored(sequence, now);
+        state.queues.get_mut(1).unwrap().trouble = Some("cut".to_owned());
+        state.expire(now + Duration::from_secs(6), Duration::from_secs(5));
+        assert!(state.check().unwrap_err().to_string().ends_with("within 5000 ms"));
     }
 
     #[test]

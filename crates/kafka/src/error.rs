@@ -52,9 +52,11 @@ pub enum KafkaError {
     Write {
         /// Topic written to.
         topic: String,
-        /// What the client library said.
+        /// Kafka's error code, when the cluster refused it.
+        code: Option<i16>,
+        /// Why, in words.
         detail: String,
-        /// Whether the writer can go on; otherwise it must be made anew.
+        /// The writer is broken and must be made anew; otherwise it goes on without the record.
         fatal: bool,
     },
 }
@@ -64,6 +66,7 @@ impl KafkaError {
     pub const fn code(&self) -> Option<i16> {
         match self {
             Self::Refused { code, .. } => Some(*code),
+            Self::Write { code, .. } => *code,
             _ => None,
         }
     }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use highwater_protocol::records::{BatchBuilder, BatchError, Compression};
+use highwater_protocol::records::{
+    Batch, BatchBuilder, BatchError, Compression, DECOMPRESSED_MAX, Record,
+};
 
 use crate::OutgoingRecord;
 use crate::delivery::Lane;
@@ -76,6 +78,8 @@ pub(crate) struct Queue {
     stored_at: Option<Instant>,
     /// What is being filled goes out at once.
     hurried: bool,
+    /// What keeps its batches from being stored, as far as that passes.
+    pub(crate) trouble: Option<String>,
 }
 
 impl Queue {
@@ -91,6 +95,7 @@ impl Queue {
             disturbed: false,
             stored_at: None,
             hurried: false,
+            trouble: None,
         }
     }
 
@@ -176,6 +181,7 @@ impl Queue {
         batch.stored = true;
         let runs = std::mem::take(&mut batch.runs);
         self.stored_at = Some(now);
+        self.trouble = None;
         while self.sealed.front().is_some_and(|batch| batch.stored) {
             self.sealed.pop_front();
         }
@@ -189,6 +195,35 @@ impl Queue {
         self.answered(sequence);
         self.disturbed = true;
         self.settle();
+    }
+
+    /// A batch that [`Self::next`] gave did not go out, and is the next one still.
+    pub(crate) fn unsent(&mut self, sequence: i32) {
+        if let Some(batch) = self.answered(sequence) {
+            batch.sent = false;
+        }
+    }
+
+    /// A batch has more bytes than its topic takes: nothing of it is stored, and it is sent again in
+    /// halves. Its records keep their sequence numbers, and so do those behind it. Returns whether
+    /// it has halves: a single record has none.
+    ///
+    /// # Errors
+    /// When a half cannot be made.
+    pub(crate) fn halve(&mut self, sequence: i32) -> Result<bool, BatchError> {
+        let its = |batch: &Sealed| batch.sequence == sequence && !batch.stored;
+        let Some(at) = self.sealed.iter().position(its) else { return Ok(true) };
+        let Some(batch) = self.sealed.get(at).filter(|batch| batch.records() > 1) else {
+            return Ok(false);
+        };
+        let halves = batch.halves()?;
+        self.limit = self.limit.min(batch.bytes.len() / 2);
+        self.sealed.remove(at);
+        for half in halves.into_iter().rev() {
+            self.sealed.insert(at, half);
+        }
+        self.failed(sequence);
+        Ok(true)
     }
 
     /// Whether a batch before this one is not stored, so that the broker may rightly miss it.
@@ -249,6 +284,51 @@ impl Sealed {
     fn records(&self) -> u64 {
         self.runs.iter().map(|run| run.count).sum()
     }
+
+    fn halves(&self) -> Result<[Self; 2], BatchError> {
+        let batch = Batch::parse(&self.bytes)?;
+        let producer =
+            Producer { id: batch.header.producer_id, epoch: batch.header.producer_epoch };
+        let records = batch.records(DECOMPRESSED_MAX)?.collect::<Result<Vec<_>, _>>()?;
+        let (first, second) = records.split_at(records.len() / 2);
+        let behind = after(self.sequence, first.len() as u64);
+        let [before, rest] = split(&self.runs, first.len() as u64);
+        Ok([
+            Self::anew(first, before, producer, self.sequence)?,
+            Self::anew(second, rest, producer, behind)?,
+        ])
+    }
+
+    /// A batch in the place of one in flight.
+    fn anew(
+        records: &[Record],
+        runs: Vec<Run>,
+        producer: Producer,
+        sequence: i32,
+    ) -> Result<Self, BatchError> {
+        let mut builder = BatchBuilder::new(Compression::None);
+        for Record { timestamp, key, value, headers, .. } in records {
+            builder.push(*timestamp, key.as_deref(), value.as_deref(), headers);
+        }
+        let bytes = builder.producer(producer.id, producer.epoch, sequence).build()?;
+        Ok(Self { sequence, bytes, runs, sent: true, stored: false })
+    }
+}
+
+/// The first `count` records, and the rest.
+fn split(runs: &[Run], count: u64) -> [Vec<Run>; 2] {
+    let (mut before, mut behind, mut left) = (Vec::new(), Vec::new(), count);
+    for Run { lane, first, count } in runs.iter().cloned() {
+        let here = count.min(left);
+        left -= here;
+        if here > 0 {
+            before.push(Run { lane, first, count: here });
+        }
+        if here < count {
+            behind.push(Run { lane, first: first + here, count: count - here });
+        }
+    }
+    [before, behind]
 }
 
 /// The sequence number `records` further on; after the greatest comes 0.

@@ -21,7 +21,9 @@ fn record(value: u64) -> OutgoingRecord {
 
 /// A queue whose batches hold two records or three.
 fn queue() -> Queue {
-    Queue::new(Arc::from("trail"), 0, 61 + 3 * record(1).size() - 1)
+    /// Room for a batch's header, two records as they are encoded, and a third as it is measured.
+    const LIMIT: usize = 160;
+    Queue::new(Arc::from("trail"), 0, LIMIT)
 }
 
 fn push(queue: &mut Queue, values: std::ops::RangeInclusive<u64>) {
@@ -41,9 +43,15 @@ struct Broker {
     expected: i32,
     /// First sequence number and base offset.
     remembered: VecDeque<(i32, i64)>,
+    /// More records make a batch too large.
+    most: i32,
 }
 
 impl Broker {
+    fn admits(&self, batch: &Bytes) -> bool {
+        Batch::parse(batch).unwrap().header.record_count <= self.most
+    }
+
     /// The base offset of a batch that is taken or known, `None` for one out of order.
     fn take(&mut self, batch: &Bytes) -> Option<i64> {
         let batch = Batch::parse(batch).unwrap();
@@ -73,6 +81,8 @@ impl Broker {
 enum Step {
     Push(u64),
     Send,
+    /// The connection has no room for the next batch.
+    Full,
     /// The oldest request arrives and is answered.
     Answer,
     /// The oldest request is refused in a way that passes.
@@ -85,6 +95,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1u64..8).prop_map(Step::Push),
         4 => Just(Step::Send),
+        1 => Just(Step::Full),
         6 => Just(Step::Answer),
         1 => Just(Step::Refuse),
         1 => (0usize..6).prop_map(Step::Cut),
@@ -102,8 +113,9 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
-        let (queue, broker) = (queue(), Broker::default());
+    /// A world in which batches of more than `most` records are too large.
+    fn new(most: i32) -> Self {
+        let (queue, broker) = (queue(), Broker { most, ..Broker::default() });
         Self { queue, broker, wire: VecDeque::new(), pushed: 0, stored: Vec::new() }
     }
 
@@ -119,6 +131,11 @@ impl World {
                 }
                 assert!(self.wire.len() <= IN_FLIGHT);
             }
+            Step::Full => {
+                if let Some((sequence, _)) = next(&mut self.queue) {
+                    self.queue.unsent(sequence);
+                }
+            }
             Step::Answer => self.answer(),
             Step::Refuse => {
                 if let Some((sequence, _)) = self.wire.pop_front() {
@@ -127,7 +144,7 @@ impl World {
             }
             Step::Cut(arrived) => {
                 for (at, (sequence, batch)) in std::mem::take(&mut self.wire).iter().enumerate() {
-                    if at < *arrived {
+                    if at < *arrived && self.broker.admits(batch) {
                         self.broker.take(batch);
                     }
                     self.queue.failed(*sequence);
@@ -138,14 +155,18 @@ impl World {
 
     fn answer(&mut self) {
         let Some((sequence, batch)) = self.wire.pop_front() else { return };
+        if !self.broker.admits(&batch) {
+            assert!(self.queue.halve(sequence).unwrap(), "a single record fits");
+            return;
+        }
         let Some(offset) = self.broker.take(&batch) else {
             assert!(self.queue.is_behind(sequence), "a batch without one before it is refused");
             self.queue.failed(sequence);
             return;
         };
-        for (run, at) in self.queue.stored(sequence, Instant::now()).iter().zip([offset]) {
-            let offsets = at..;
-            self.stored.extend((run.first..run.first + run.count).zip(offsets));
+        let mut offsets = offset..;
+        for run in self.queue.stored(sequence, Instant::now()) {
+            self.stored.extend((run.first..run.first + run.count).zip(offsets.by_ref()));
         }
     }
 }
@@ -156,8 +177,11 @@ proptest! {
     /// Whatever is lost and refused on the way: in the end each record stands in the log once, in
     /// order, and was called stored once, where it stands.
     #[test]
-    fn every_record_is_stored_once_and_in_order(steps in prop::collection::vec(step(), 1..120)) {
-        let mut world = World::new();
+    fn every_record_is_stored_once_and_in_order(
+        steps in prop::collection::vec(step(), 1..120),
+        most in 1i32..4,
+    ) {
+        let mut world = World::new(most);
         for step in &steps {
             world.step(step);
         }
@@ -190,6 +214,37 @@ fn nothing_goes_past_a_batch_that_failed() {
     }
     assert_eq!(next(&mut queue).map(|(at, _)| at), Some(sent[0]));
     assert_eq!(next(&mut queue), None, "the first goes alone");
+}
+
+#[test]
+fn a_batch_that_is_too_large_makes_the_next_ones_smaller() {
+    let mut queue = queue();
+    push(&mut queue, 1..=3);
+    let (sequence, batch) = next(&mut queue).unwrap();
+    assert_eq!(Batch::parse(&batch).unwrap().header.record_count, 3);
+    assert!(queue.halve(sequence).unwrap());
+    let (first, _) = next(&mut queue).unwrap();
+    assert_eq!(queue.stored(first, Instant::now()), [run(Lane::Records, 1, 1)]);
+    let (second, _) = next(&mut queue).unwrap();
+    assert_eq!((first, second), (0, 1), "records keep their sequence numbers");
+    assert_eq!(queue.stored(second, Instant::now()), [run(Lane::Records, 2, 2)]);
+    push(&mut queue, 4..=6);
+    let (sequence, batch) = next(&mut queue).unwrap();
+    assert_eq!(Batch::parse(&batch).unwrap().header.record_count, 1);
+    assert!(!queue.halve(sequence).unwrap(), "a single record has no halves");
+}
+
+#[test]
+fn the_records_of_both_lanes_are_parted_where_the_batch_is() {
+    let runs = [run(Lane::Records, 5, 2), run(Lane::Offsets, 1, 1), run(Lane::Records, 7, 3)];
+    let [before, behind] = split(&runs, 4);
+    assert_eq!(before, [runs[0].clone(), runs[1].clone(), run(Lane::Records, 7, 1)]);
+    assert_eq!(behind, [run(Lane::Records, 8, 2)]);
+    assert_eq!(split(&runs, 3), [runs[..2].to_vec(), runs[2..].to_vec()]);
+}
+
+fn run(lane: Lane, first: u64, count: u64) -> Run {
+    Run { lane, first, count }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::backoff::Backoff;
 use crate::cluster::{Cluster, Failure, Leader, refused};
 use crate::connection::{CallError, Connection};
 use crate::delivery::{Deliveries, State};
-use crate::queue::Producer;
+use crate::queue::{Producer, Queue};
 
 /// How long a broker may wait for its replicas or its disk, in milliseconds; below the time that the
 /// connection waits for the answer.
@@ -36,6 +36,8 @@ const ALL: i16 = -1;
 #[derive(Debug)]
 enum Route {
     Unknown,
+    /// It proved wrong: once the fate of all in flight is known it is looked for anew.
+    Wrong,
     /// It is looked for, or a pause is kept before it is.
     Sought,
     Known(Leader, Arc<Connection>),
@@ -54,7 +56,9 @@ enum Event {
 enum Verdict {
     Stored(i64),
     Again(String),
-    Broken(String),
+    /// It has more bytes than the topic takes.
+    TooLarge(ErrorCode, String),
+    Broken(Option<ErrorCode>, String),
 }
 
 /// See the module's text.
@@ -68,6 +72,8 @@ pub(crate) struct Sender {
     introduction: Backoff,
     /// Since when the partitions of queues are unknown to the cluster.
     unknown: HashMap<usize, Instant>,
+    /// The first queue that found its connection full: it is served first when there is room.
+    passed_over: Option<usize>,
     events: JoinSet<Event>,
 }
 
@@ -87,6 +93,7 @@ impl Sender {
             routes: Vec::new(),
             introduction: Backoff::default(),
             unknown: HashMap::new(),
+            passed_over: None,
             events: JoinSet::new(),
         }
     }
@@ -103,7 +110,7 @@ impl Sender {
                 () = deliveries.work.notified() => {}
                 Some(event) = self.events.join_next() => match event {
                     Ok(event) => self.take(event),
-                    Err(error) => self.fail(None, &error.to_string()),
+                    Err(error) => self.fail(None, None, &error.to_string()),
                 },
                 () = tokio::time::sleep_until(wake.into()) => {}
             }
@@ -123,7 +130,8 @@ impl Sender {
             state.queues.len()
         };
         self.routes.resize_with(queues, || (Route::Unknown, Backoff::default()));
-        for queue in 0..queues {
+        let first = self.passed_over.take().unwrap_or(0);
+        for queue in (first..queues).chain(0..first) {
             wake = wake.min(self.advance(queue, now).unwrap_or(wake));
         }
         deliveries.state().check().ok().map(|()| wake)
@@ -151,7 +159,10 @@ impl Sender {
                 Ok(Some((sequence, batch))) => {
                     let (topic, partition) = (its.topic.to_string(), its.partition);
                     drop(state);
-                    self.send(queue, &connection, sequence, request(topic, partition, batch));
+                    let request = request(topic, partition, batch);
+                    if !self.send(queue, &connection, sequence, &request) {
+                        return Some(now + LOOK_AGAIN);
+                    }
                 }
                 Ok(None) => {
                     let due = its.due(self.linger).filter(|due| *due > now);
@@ -159,37 +170,45 @@ impl Sender {
                 }
                 Err(error) => {
                     let topic = Arc::clone(&its.topic);
-                    state.fail(&topic, error.to_string());
+                    state.fail(&topic, None, error.to_string());
                     return None;
                 }
             }
         }
     }
 
+    /// Returns whether the connection had room: it has again when an answer has come.
     fn send(
         &mut self,
         queue: usize,
         connection: &Arc<Connection>,
         sequence: i32,
-        request: ProduceRequest,
-    ) {
-        match connection.begin(&request) {
+        request: &ProduceRequest,
+    ) -> bool {
+        match connection.begin(request) {
             Ok(Some(answer)) => {
                 self.events.spawn(async move {
                     Event::Answered { queue, sequence, answer: answer.await }
                 });
             }
             Ok(None) => {
-                let busy = CallError::Lost("too many requests wait on the connection".to_owned());
-                self.answered(queue, sequence, Err(busy));
+                if let Some(its) = self.deliveries.state().queues.get_mut(queue) {
+                    its.unsent(sequence);
+                }
+                self.passed_over.get_or_insert(queue);
+                return false;
             }
             Err(error) => self.answered(queue, sequence, Err(error)),
         }
+        true
     }
 
     fn take(&mut self, event: Event) {
         match event {
-            Event::Introduced(Ok(producer)) => self.producer = Some(producer),
+            Event::Introduced(Ok(producer)) => {
+                self.producer = Some(producer);
+                self.deliveries.state().trouble = None;
+            }
             Event::Introduced(Err(failure)) => {
                 let pause = self.introduction.pause();
                 if self.note(None, failure) {
@@ -219,6 +238,7 @@ impl Sender {
         let deliveries = Arc::clone(&self.deliveries);
         let mut state = deliveries.state();
         let Some(its) = state.queues.get_mut(queue) else { return };
+        let topic = Arc::clone(&its.topic);
         match verdict(answer, &its.topic, its.partition, its.is_behind(sequence)) {
             Verdict::Stored(offset) => {
                 let (runs, partition) = (its.stored(sequence, Instant::now()), its.partition);
@@ -228,20 +248,24 @@ impl Sender {
                 }
             }
             Verdict::Again(trouble) => {
-                tracing::debug!(topic = %its.topic, trouble, "a batch is sent again");
+                tracing::debug!(%topic, trouble, "a batch is sent again");
                 its.failed(sequence);
-                let quiet = its.is_quiet();
-                state.trouble = Some(trouble);
-                drop(state);
+                its.trouble = Some(trouble);
                 self.forget(queue);
-                if quiet {
-                    self.rest(queue);
-                }
             }
-            Verdict::Broken(detail) => {
-                let topic = Arc::clone(&its.topic);
-                state.fail(&topic, detail);
+            Verdict::TooLarge(code, detail) => match its.halve(sequence) {
+                Ok(true) => tracing::debug!(%topic, detail, "a batch is sent again in halves"),
+                Ok(false) => state.fail(&topic, Some(code.0), detail),
+                Err(error) => state.fail(&topic, None, error.to_string()),
+            },
+            Verdict::Broken(code, detail) => {
+                state.fail(&topic, code.map(|code| code.0), detail);
             }
+        }
+        let quiet = state.queues.get(queue).is_some_and(Queue::is_quiet);
+        drop(state);
+        if quiet && matches!(self.routes.get(queue), Some((Route::Wrong, _))) {
+            self.rest(queue);
         }
         deliveries.progress.notify_one();
     }
@@ -284,7 +308,7 @@ impl Sender {
         if let Some((Route::Known(leader, _), _)) = self.routes.get(queue) {
             self.cluster.forget(leader);
         }
-        self.set(queue, Route::Sought);
+        self.set(queue, Route::Wrong);
     }
 
     fn set(&mut self, queue: usize, route: Route) {
@@ -302,19 +326,24 @@ impl Sender {
             }
             (Failure::Final(_), _) => false,
         };
-        let what = failure.into_error().to_string();
-        if passes {
-            self.deliveries.state().trouble = Some(what);
-        } else {
-            self.fail(queue, &what);
+        let error = failure.into_error();
+        if !passes {
+            self.fail(queue, error.code(), &error.to_string());
+            return false;
         }
-        passes
+        let mut state = self.deliveries.state();
+        let its = queue.and_then(|queue| state.queues.get_mut(queue)).map(|its| &mut its.trouble);
+        match its {
+            Some(trouble) => *trouble = Some(error.to_string()),
+            None => state.trouble = Some(error.to_string()),
+        }
+        true
     }
 
-    fn fail(&self, queue: Option<usize>, what: &str) {
+    fn fail(&self, queue: Option<usize>, code: Option<i16>, what: &str) {
         let mut state = self.deliveries.state();
         let topic = queue.and_then(|queue| topic_of(&state, queue));
-        state.fail(topic.as_deref().unwrap_or("all topics"), what.to_owned());
+        state.fail(topic.as_deref().unwrap_or("all topics"), code, what.to_owned());
     }
 }
 
@@ -352,7 +381,7 @@ fn verdict(
 ) -> Verdict {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(CallError::Unsupported(what)) => return Verdict::Broken(what),
+        Err(CallError::Unsupported(what)) => return Verdict::Broken(None, what),
         Err(passing) => return Verdict::Again(passing.to_string()),
     };
     let Some(told) = told(answer, topic, partition) else {
@@ -362,12 +391,15 @@ fn verdict(
         // An offset record must name the tail (rule P2), so the offset has to be known.
         ErrorCode::NONE if told.base_offset >= 0 => Verdict::Stored(told.base_offset),
         ErrorCode::NONE | ErrorCode::DUPLICATE_SEQUENCE_NUMBER => {
-            Verdict::Broken("stored, but the broker did not say at which offset".to_owned())
+            Verdict::Broken(None, "stored, but the broker did not say at which offset".to_owned())
         }
         // It follows a batch that failed in a way that passes.
         ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER if is_behind => Verdict::Again(said(&told)),
         code if code.is_retriable() => Verdict::Again(said(&told)),
-        _ => Verdict::Broken(said(&told)),
+        code @ (ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE) => {
+            Verdict::TooLarge(code, said(&told))
+        }
+        code => Verdict::Broken(Some(code), said(&told)),
     }
 }
 
@@ -402,16 +434,16 @@ mod tests {
     #[test]
     fn a_batch_is_stored_only_at_an_offset_that_is_known() {
         assert_eq!(judged(ErrorCode::NONE, 7, false), Verdict::Stored(7));
-        assert!(matches!(judged(ErrorCode::NONE, -1, false), Verdict::Broken(_)));
+        assert!(matches!(judged(ErrorCode::NONE, -1, false), Verdict::Broken(None, _)));
         let duplicate = judged(ErrorCode::DUPLICATE_SEQUENCE_NUMBER, -1, false);
-        assert!(matches!(duplicate, Verdict::Broken(_)));
+        assert!(matches!(duplicate, Verdict::Broken(..)));
     }
 
     #[test]
     fn a_missing_predecessor_passes_only_while_one_is_on_its_way() {
         let code = ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER;
         assert!(matches!(judged(code, -1, true), Verdict::Again(_)));
-        assert!(matches!(judged(code, -1, false), Verdict::Broken(_)));
+        assert!(matches!(judged(code, -1, false), Verdict::Broken(Some(_), _)));
     }
 
     #[test]
@@ -419,13 +451,16 @@ mod tests {
         for code in [ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::REQUEST_TIMED_OUT] {
             assert!(matches!(judged(code, -1, false), Verdict::Again(_)), "{code}");
         }
-        for code in [ErrorCode::MESSAGE_TOO_LARGE, ErrorCode::INVALID_PRODUCER_EPOCH] {
-            assert!(matches!(judged(code, -1, true), Verdict::Broken(_)), "{code}");
+        for code in [ErrorCode::INVALID_RECORD, ErrorCode::INVALID_PRODUCER_EPOCH] {
+            let broken = judged(code, -1, true);
+            assert!(matches!(broken, Verdict::Broken(Some(why), _) if why == code), "{code}");
         }
+        let large = judged(ErrorCode::MESSAGE_TOO_LARGE, -1, false);
+        assert!(matches!(large, Verdict::TooLarge(ErrorCode::MESSAGE_TOO_LARGE, _)));
         let lost = verdict(Err(CallError::Lost("cut".to_owned())), "trail", 3, false);
         assert!(matches!(lost, Verdict::Again(_)));
         let unsupported = CallError::Unsupported("Produce".to_owned());
-        assert!(matches!(verdict(Err(unsupported), "trail", 3, false), Verdict::Broken(_)));
+        assert!(matches!(verdict(Err(unsupported), "trail", 3, false), Verdict::Broken(..)));
         let other = verdict(answer(ErrorCode::NONE, 7), "trail", 4, false);
         assert!(matches!(other, Verdict::Again(_)));
     }

@@ -37,13 +37,16 @@ impl Cluster {
 pub(crate) const REQUEST_OVERHEAD: usize = 1024;
 
 /// Refusals that stay as they are until a person has acted.
-const LASTING: [ErrorCode; 6] = [
+const LASTING: [ErrorCode; 9] = [
     ErrorCode::INVALID_TOPIC_EXCEPTION,
     ErrorCode::TOPIC_AUTHORIZATION_FAILED,
     ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode::INVALID_PARTITIONS,
     ErrorCode::INVALID_CONFIG,
     ErrorCode::POLICY_VIOLATION,
+    ErrorCode::MESSAGE_TOO_LARGE,
+    ErrorCode::RECORD_LIST_TOO_LARGE,
+    ErrorCode::INVALID_RECORD,
 ];
 
 /// A partition without a leader may be one that is damaged, which no attempt mends.
@@ -65,17 +68,55 @@ pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
         }
         return passing;
     }
-    ConnectorError::stop(
-        code,
-        ErrorKind::Log,
-        error.to_string(),
-        "change what the log refuses, then restart the connector",
-    )
+    ConnectorError::stop(code, ErrorKind::Log, error.to_string(), remedy(error))
+}
+
+/// What makes the log take what it refuses.
+fn remedy(error: &KafkaError) -> &'static str {
+    if error.is(ErrorCode::MESSAGE_TOO_LARGE) {
+        "raise max.message.bytes of the topic, then restart the connector"
+    } else if error.is(ErrorCode::RECORD_LIST_TOO_LARGE) {
+        "raise segment.bytes of the topic, then restart the connector"
+    } else if error.is(ErrorCode::TOPIC_AUTHORIZATION_FAILED) {
+        "let this server's user write to the topic, then restart the connector"
+    } else {
+        "change what the log refuses, then restart the connector"
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use highwater_connector::Retry;
+
     use super::*;
+
+    #[test]
+    fn a_write_that_is_refused_for_good_stops_and_one_that_is_late_is_tried_again() {
+        let failed = |code: Option<ErrorCode>| {
+            log_error(&KafkaError::Write {
+                topic: "shop".to_owned(),
+                code: code.map(|code| code.0),
+                detail: "why".to_owned(),
+                fatal: true,
+            })
+        };
+        for code in [
+            ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+            ErrorCode::MESSAGE_TOO_LARGE,
+            ErrorCode::INVALID_RECORD,
+        ] {
+            let stopped = failed(Some(code));
+            assert!(
+                stopped.retry == Retry::Never && stopped.remedy.ends_with("restart the connector"),
+                "{code}"
+            );
+            assert_eq!(stopped.code, "LOG_WRITE_FAILED");
+        }
+        assert!(failed(Some(ErrorCode::MESSAGE_TOO_LARGE)).remedy.contains("max.message.bytes"));
+        for code in [None, Some(ErrorCode::INVALID_PRODUCER_EPOCH)] {
+            assert_eq!(failed(code).retry, Retry::Backoff, "{code:?}");
+        }
+    }
 
     #[test]
     fn a_partition_without_a_leader_is_not_only_waited_for() {

@@ -72,7 +72,12 @@ impl Writer for MemoryWriter {
         let mut memory = self.0.lock().unwrap();
         if memory.offsets_fail {
             let detail = "the broker went away".to_owned();
-            return Err(KafkaError::Write { topic: "offsets".to_owned(), detail, fatal: true });
+            return Err(KafkaError::Write {
+                topic: "offsets".to_owned(),
+                code: None,
+                detail,
+                fatal: true,
+            });
         }
         let at = memory.acknowledged;
         memory.offsets.extend(records.into_iter().map(|record| (at, record)));

@@ -263,9 +263,31 @@ pub(crate) async fn breaks_when_the_broker_refuses_a_record(make: Make) {
     tokio::time::sleep(Duration::from_millis(1000)).await;
     let refused = timeout(SOON, writer.commit()).await.unwrap().unwrap_err();
     assert!(matches!(refused, KafkaError::Write { fatal: true, .. }), "{refused}");
+    assert_eq!(refused.code(), Some(10), "MESSAGE_TOO_LARGE");
     assert_broken(&mut *writer).await;
     let values: Vec<u64> = records(&server.reader(), "trail").await.iter().map(value).collect();
     assert_eq!(values, [1]);
+}
+
+/// A topic that takes less at once than a batch may have takes many small records all the same,
+/// through cuts as well.
+pub(crate) async fn small_records_reach_a_topic_of_small_batches(make: Make) {
+    const COUNT: u64 = 15_000;
+    let server = Server::start().await;
+    server.create("trail", 1, &[("max.message.bytes", "4000")]).await;
+    let mut writer = make(&settings(&server)).unwrap();
+    writer.begin().await.unwrap();
+    for value in 1..=COUNT {
+        writer.send(record("trail", value)).await.unwrap();
+        if value == COUNT / 2 {
+            server.proxy.cut();
+        }
+    }
+    timeout(SOON, writer.commit()).await.unwrap().unwrap();
+    let offsets = writer.acknowledged().unwrap().iter().map(|ack| ack.offset).collect::<Vec<_>>();
+    assert!(offsets.iter().copied().eq(0..COUNT as i64), "{} offsets", offsets.len());
+    let values: Vec<u64> = records(&server.reader(), "trail").await.iter().map(value).collect();
+    assert!(values.iter().copied().eq(1..=COUNT), "{} records", values.len());
 }
 
 /// A topic that is deleted under a writer breaks it before long, and by name.

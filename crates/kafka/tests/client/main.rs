@@ -13,4 +13,5 @@ mod mocked;
 mod proxy;
 mod server;
 mod watching;
+mod wide;
 mod writing;

@@ -22,6 +22,7 @@ keeps! {
     breaks_when_a_record_is_late
     leaves_no_hole_when_records_are_late
     breaks_when_the_broker_refuses_a_record
+    small_records_reach_a_topic_of_small_batches
     breaks_when_its_topic_is_deleted
     refuses_a_record_above_its_own_limit
 }
