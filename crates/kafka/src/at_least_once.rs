@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, Failure};
 use crate::connection::Limits;
-use crate::delivery::{Deliveries, Lane, State};
+use crate::delivery::{Book, Deliveries, State};
 use crate::ledger::Bounds;
 use crate::partitioner::partition_of;
 use crate::sender::{PROPAGATION, Sender};
@@ -84,14 +84,14 @@ impl AtLeastOnce {
         self.state().check()
     }
 
-    async fn enqueue(&mut self, lane: Lane, record: &OutgoingRecord) -> Result<u64, KafkaError> {
+    async fn enqueue(&mut self, book: Book, record: &OutgoingRecord) -> Result<u64, KafkaError> {
         self.check_size(record)?;
         let partition = match record.partition {
             Some(partition) => partition,
             None => chosen(record.key.as_deref(), self.count(&record.topic).await?),
         };
         loop {
-            if let Some(sequence) = self.try_enqueue(lane, record, partition)? {
+            if let Some(sequence) = self.try_enqueue(book, record, partition)? {
                 return Ok(sequence);
             }
             self.deliveries.progress(LOOK_AGAIN).await;
@@ -120,14 +120,14 @@ impl AtLeastOnce {
     /// Puts a record into its batch; `None` while the bounds are reached.
     fn try_enqueue(
         &self,
-        lane: Lane,
+        book: Book,
         record: &OutgoingRecord,
         partition: i32,
     ) -> Result<Option<u64>, KafkaError> {
         let now = Instant::now();
         let mut state = self.deliveries.state();
         state.check()?;
-        let entered = state.enter(lane, record, partition, now);
+        let entered = state.enter(book, record, partition, now);
         if entered.is_none() {
             state.expire(now, self.delivery_timeout);
         }
@@ -161,13 +161,13 @@ impl AtLeastOnce {
         Ok(count)
     }
 
-    /// Waits until everything in a lane is safe.
-    async fn settle(&mut self, lane: Lane) -> Result<(), KafkaError> {
+    /// Waits until everything in a book is safe.
+    async fn settle(&mut self, book: Book) -> Result<(), KafkaError> {
         loop {
             {
                 let mut state = self.state();
                 state.check()?;
-                if state.ledger(lane).is_settled() {
+                if state.ledger(book).is_settled() {
                     return Ok(());
                 }
                 state.hurry();
@@ -199,19 +199,19 @@ impl Writer for AtLeastOnce {
     }
 
     async fn send(&mut self, record: OutgoingRecord) -> Result<u64, KafkaError> {
-        self.enqueue(Lane::Records, &record).await
+        self.enqueue(Book::Records, &record).await
     }
 
     fn try_send(&mut self, record: &OutgoingRecord) -> Result<Option<u64>, KafkaError> {
         self.check_size(record)?;
         match self.known_partition(record) {
-            Some(partition) => self.try_enqueue(Lane::Records, record, partition),
+            Some(partition) => self.try_enqueue(Book::Records, record, partition),
             None => Ok(None),
         }
     }
 
     fn acknowledged(&mut self) -> Result<Vec<Acknowledgement>, KafkaError> {
-        let reported = self.state().ledger(Lane::Records).report();
+        let reported = self.state().ledger(Book::Records).report();
         if reported.is_empty() {
             self.check()?;
         }
@@ -222,7 +222,7 @@ impl Writer for AtLeastOnce {
         loop {
             {
                 let mut state = self.state();
-                let records = state.ledger(Lane::Records);
+                let records = state.ledger(Book::Records);
                 if records.has_news() || records.is_settled() {
                     return Ok(());
                 }
@@ -234,15 +234,15 @@ impl Writer for AtLeastOnce {
 
     async fn offsets(&mut self, records: Vec<OutgoingRecord>) -> Result<(), KafkaError> {
         for record in &records {
-            self.enqueue(Lane::Offsets, record).await?;
+            self.enqueue(Book::Offsets, record).await?;
         }
-        self.settle(Lane::Offsets).await?;
-        self.deliveries.state().ledger(Lane::Offsets).report();
+        self.settle(Book::Offsets).await?;
+        self.deliveries.state().ledger(Book::Offsets).report();
         Ok(())
     }
 
     async fn commit(&mut self) -> Result<(), KafkaError> {
-        self.settle(Lane::Records).await
+        self.settle(Book::Records).await
     }
 
     async fn abort(&mut self) -> Result<(), KafkaError> {

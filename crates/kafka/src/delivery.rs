@@ -13,7 +13,7 @@ use crate::{KafkaError, OutgoingRecord};
 
 /// Which of a writer's two ledgers a record stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Lane {
+pub(crate) enum Book {
     /// What was given to `send`, reported by its sequence.
     Records,
     /// What was given to `offsets`, waited for there.
@@ -37,10 +37,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) const fn ledger(&mut self, lane: Lane) -> &mut Ledger {
-        match lane {
-            Lane::Records => &mut self.records,
-            Lane::Offsets => &mut self.offsets,
+    pub(crate) const fn ledger(&mut self, book: Book) -> &mut Ledger {
+        match book {
+            Book::Records => &mut self.records,
+            Book::Offsets => &mut self.offsets,
         }
     }
 
@@ -75,15 +75,15 @@ impl State {
     /// Takes a record; `None` while the bounds are reached. Says whether the sender has to look.
     pub(crate) fn enter(
         &mut self,
-        lane: Lane,
+        book: Book,
         record: &OutgoingRecord,
         partition: i32,
         now: Instant,
     ) -> Option<(u64, bool)> {
-        let sequence = self.ledger(lane).enter(&record.topic, record.size(), now)?;
+        let sequence = self.ledger(book).enter(&record.topic, record.size(), now)?;
         let at = self.queue_of(&record.topic, partition);
         let queue = self.queues.get_mut(at)?;
-        Some((sequence, queue.push(record, lane, sequence, now)))
+        Some((sequence, queue.push(record, book, sequence, now)))
     }
 
     fn queue_of(&mut self, topic: &Arc<str>, partition: i32) -> usize {
@@ -107,7 +107,7 @@ impl State {
         let mut offset = base_offset;
         for run in runs {
             for sequence in run.first..run.first + run.count {
-                self.ledger(run.lane).store(sequence, Place { partition, offset });
+                self.ledger(run.book).store(sequence, Place { partition, offset });
                 offset += 1;
             }
         }
@@ -166,8 +166,8 @@ mod tests {
         Deliveries::new(Bounds { records: 10, bytes: 1000 }, 1000)
     }
 
-    fn send(state: &mut State, lane: Lane) -> u64 {
-        state.ledger(lane).enter(&Arc::from("trail"), 1, Instant::now()).unwrap()
+    fn send(state: &mut State, book: Book) -> u64 {
+        state.ledger(book).enter(&Arc::from("trail"), 1, Instant::now()).unwrap()
     }
 
     #[test]
@@ -175,9 +175,9 @@ mod tests {
         let deliveries = deliveries();
         let mut state = deliveries.state();
         for _ in 0..3 {
-            send(&mut state, Lane::Records);
+            send(&mut state, Book::Records);
         }
-        let run = |first| [Run { lane: Lane::Records, first, count: 1 }];
+        let run = |first| [Run { book: Book::Records, first, count: 1 }];
         state.settle(&run(1), 0, 7);
         state.fail("trail", None, "too large".to_owned());
         state.settle(&run(2), 0, 8);
@@ -199,7 +199,7 @@ mod tests {
     fn an_overdue_offset_record_breaks_the_writer_and_says_what_was_in_the_way() {
         let deliveries = deliveries();
         let mut state = deliveries.state();
-        send(&mut state, Lane::Offsets);
+        send(&mut state, Book::Offsets);
         state.trouble = Some("no leader".to_owned());
         state.expire(Instant::now() + Duration::from_secs(2), Duration::from_secs(5));
         assert!(state.check().is_ok());
@@ -220,7 +220,7 @@ mod tests {
                 value: None,
                 headers: Vec::new(),
             };
-            state.enter(Lane::Records, &record, 0, now).unwrap();
+            state.enter(Book::Records, &record, 0, now).unwrap();
         }
         let producer = Producer { id: 1, epoch: 0 };
         let trail = state.queues.first_mut().unwrap();
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn offsets_of_a_batch_count_up_over_both_lanes() {
+    fn offsets_of_a_batch_count_up_over_both_books() {
         let deliveries = deliveries();
         let mut state = deliveries.state();
-        send(&mut state, Lane::Records);
-        send(&mut state, Lane::Offsets);
-        send(&mut state, Lane::Records);
-        let run = |lane, first| Run { lane, first, count: 1 };
-        let runs = [run(Lane::Records, 1), run(Lane::Offsets, 1), run(Lane::Records, 2)];
+        send(&mut state, Book::Records);
+        send(&mut state, Book::Offsets);
+        send(&mut state, Book::Records);
+        let run = |book, first| Run { book, first, count: 1 };
+        let runs = [run(Book::Records, 1), run(Book::Offsets, 1), run(Book::Records, 2)];
         state.settle(&runs, 0, 40);
         let offsets: Vec<i64> = state.records.report().iter().map(|ack| ack.offset).collect();
         assert_eq!(offsets, [40, 42]);

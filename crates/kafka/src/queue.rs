@@ -15,7 +15,7 @@ use highwater_protocol::records::{
 };
 
 use crate::OutgoingRecord;
-use crate::delivery::Lane;
+use crate::delivery::Book;
 
 /// Batches in flight at most: brokers remember as many of a producer (KIP-98).
 const IN_FLIGHT: usize = 5;
@@ -32,10 +32,10 @@ pub(crate) struct Producer {
     pub(crate) epoch: i16,
 }
 
-/// Records of one lane whose sequences follow each other.
+/// Records of one book whose sequences follow each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
-    pub(crate) lane: Lane,
+    pub(crate) book: Book,
     pub(crate) first: u64,
     pub(crate) count: u64,
 }
@@ -103,7 +103,7 @@ impl Queue {
     pub(crate) fn push(
         &mut self,
         record: &OutgoingRecord,
-        lane: Lane,
+        book: Book,
         sequence: u64,
         now: Instant,
     ) -> bool {
@@ -114,7 +114,7 @@ impl Queue {
             self.filling.push_back(Filling::new(now));
         }
         if let Some(filling) = self.filling.back_mut() {
-            filling.push(record, lane, sequence);
+            filling.push(record, book, sequence);
         }
         !fits
     }
@@ -263,14 +263,14 @@ impl Filling {
         Self { builder, runs: Vec::new(), time, began: now }
     }
 
-    fn push(&mut self, record: &OutgoingRecord, lane: Lane, sequence: u64) {
+    fn push(&mut self, record: &OutgoingRecord, book: Book, sequence: u64) {
         let headers =
             record.headers.iter().map(|(name, value)| (name.as_bytes(), Some(value.as_ref())));
         let OutgoingRecord { key, value, .. } = record;
         self.builder.push_parts(self.time, key.as_deref(), value.as_deref(), headers);
         match self.runs.last_mut() {
-            Some(run) if run.lane == lane && run.first + run.count == sequence => run.count += 1,
-            _ => self.runs.push(Run { lane, first: sequence, count: 1 }),
+            Some(run) if run.book == book && run.first + run.count == sequence => run.count += 1,
+            _ => self.runs.push(Run { book, first: sequence, count: 1 }),
         }
     }
 
@@ -318,14 +318,14 @@ impl Sealed {
 /// The first `count` records, and the rest.
 fn split(runs: &[Run], count: u64) -> [Vec<Run>; 2] {
     let (mut before, mut behind, mut left) = (Vec::new(), Vec::new(), count);
-    for Run { lane, first, count } in runs.iter().cloned() {
+    for Run { book, first, count } in runs.iter().cloned() {
         let here = count.min(left);
         left -= here;
         if here > 0 {
-            before.push(Run { lane, first, count: here });
+            before.push(Run { book, first, count: here });
         }
         if here < count {
-            behind.push(Run { lane, first: first + here, count: count - here });
+            behind.push(Run { book, first: first + here, count: count - here });
         }
     }
     [before, behind]

@@ -28,7 +28,7 @@ fn queue() -> Queue {
 
 fn push(queue: &mut Queue, values: std::ops::RangeInclusive<u64>) {
     for value in values {
-        queue.push(&record(value), Lane::Records, value, Instant::now());
+        queue.push(&record(value), Book::Records, value, Instant::now());
     }
 }
 
@@ -224,10 +224,10 @@ fn a_batch_that_is_too_large_makes_the_next_ones_smaller() {
     assert_eq!(Batch::parse(&batch).unwrap().header.record_count, 3);
     assert!(queue.halve(sequence).unwrap());
     let (first, _) = next(&mut queue).unwrap();
-    assert_eq!(queue.stored(first, Instant::now()), [run(Lane::Records, 1, 1)]);
+    assert_eq!(queue.stored(first, Instant::now()), [run(Book::Records, 1, 1)]);
     let (second, _) = next(&mut queue).unwrap();
     assert_eq!((first, second), (0, 1), "records keep their sequence numbers");
-    assert_eq!(queue.stored(second, Instant::now()), [run(Lane::Records, 2, 2)]);
+    assert_eq!(queue.stored(second, Instant::now()), [run(Book::Records, 2, 2)]);
     push(&mut queue, 4..=6);
     let (sequence, batch) = next(&mut queue).unwrap();
     assert_eq!(Batch::parse(&batch).unwrap().header.record_count, 1);
@@ -235,16 +235,16 @@ fn a_batch_that_is_too_large_makes_the_next_ones_smaller() {
 }
 
 #[test]
-fn the_records_of_both_lanes_are_parted_where_the_batch_is() {
-    let runs = [run(Lane::Records, 5, 2), run(Lane::Offsets, 1, 1), run(Lane::Records, 7, 3)];
+fn the_records_of_both_books_are_parted_where_the_batch_is() {
+    let runs = [run(Book::Records, 5, 2), run(Book::Offsets, 1, 1), run(Book::Records, 7, 3)];
     let [before, behind] = split(&runs, 4);
-    assert_eq!(before, [runs[0].clone(), runs[1].clone(), run(Lane::Records, 7, 1)]);
-    assert_eq!(behind, [run(Lane::Records, 8, 2)]);
+    assert_eq!(before, [runs[0].clone(), runs[1].clone(), run(Book::Records, 7, 1)]);
+    assert_eq!(behind, [run(Book::Records, 8, 2)]);
     assert_eq!(split(&runs, 3), [runs[..2].to_vec(), runs[2..].to_vec()]);
 }
 
-fn run(lane: Lane, first: u64, count: u64) -> Run {
-    Run { lane, first, count }
+fn run(book: Book, first: u64, count: u64) -> Run {
+    Run { book, first, count }
 }
 
 #[test]
@@ -252,13 +252,13 @@ fn a_batch_waits_to_grow_unless_it_is_full_or_hurried() {
     let linger = Duration::from_secs(5);
     let mut queue = queue();
     let now = Instant::now();
-    queue.push(&record(1), Lane::Records, 1, now);
+    queue.push(&record(1), Book::Records, 1, now);
     assert!(!queue.is_ready(now, linger) && queue.is_ready(now + linger, linger));
     queue.hurry();
     assert!(queue.is_ready(now, linger));
     let (sequence, _) = queue.next(PRODUCER, now, linger).unwrap().unwrap();
     queue.stored(sequence, now);
-    queue.push(&record(2), Lane::Records, 2, now);
+    queue.push(&record(2), Book::Records, 2, now);
     assert!(!queue.is_ready(now, linger), "the hurry is over");
     push(&mut queue, 3..=10);
     assert!(queue.is_ready(now + Duration::from_secs(1), linger));

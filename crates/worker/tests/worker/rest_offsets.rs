@@ -30,7 +30,7 @@ async fn patch(life: &Life, query: &str, body: Value) -> Answer {
 /// What is stored, in Kafka Connect's members alone; and whether ours say who changed it last.
 async fn stored(life: &Life) -> (Value, bool) {
     let mut answer = life.api.get(PATH).await.expect(200);
-    let entry = answer["offsets"][0].as_object_mut().expect("one offset");
+    let entry = answer["offsets"][0].as_object_mut().unwrap();
     let ours = entry.remove("highwater");
     (answer, ours.is_some_and(|ours| ours["last_change"].is_string()))
 }
