@@ -252,11 +252,9 @@ async fn what_a_slot_holds_is_said_and_only_an_own_one_is_dropped() {
     rig.task.take().unwrap().stop().await;
     rig.sql("insert into t select generate_series(10,1000)").await;
     let hold = rig.idle_hold().await.unwrap();
-    assert!(
-        hold.says.contains(rig.slot()) && hold.says.contains("kB of WAL from"),
-        "{}",
-        hold.says
-    );
+    // How much it is depends on what else the server does.
+    assert!(hold.says.contains(rig.slot()), "{}", hold.says);
+    assert!(hold.says.contains("B of WAL from"), "{}", hold.says);
     assert!(hold.remedy.contains("--drop-slot"), "{}", hold.remedy);
 
     let error = rig.release(None).await.unwrap_err();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use highwater_connector::{ErrorKind, Retry};
 use highwater_postgres::code;
@@ -91,6 +92,17 @@ async fn encrypted(rig: &Rig) -> Option<String> {
     .await
 }
 
+/// Stops the task, and waits until the server has taken note of each connection's end.
+async fn stopped(rig: &mut Rig) {
+    rig.task.take().unwrap().stop().await;
+    let gone = async {
+        while encrypted(rig).await.is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone).await.expect("connections end");
+}
+
 #[tokio::test]
 async fn each_mode_keeps_its_promise() {
     let (server, files) = (Server::start(), Files::new());
@@ -108,7 +120,7 @@ async fn each_mode_keeps_its_promise() {
     ways(&mut rig, "prefer", "", "localhost");
     rig.started().await;
     assert_eq!(encrypted(&rig).await.as_deref(), Some("false"));
-    rig.task.take().unwrap().stop().await;
+    stopped(&mut rig).await;
 
     // What is said of a certificate, by mode: an authority that is not ours, another host, expiry.
     let good = ours.sign(&["localhost"], |_| {});
@@ -136,7 +148,7 @@ async fn each_mode_keeps_its_promise() {
                 Some(error) => assert_eq!(error.retry, Retry::Never, "{error}"),
                 None => {
                     assert_eq!(encrypted(&rig).await.as_deref(), Some("true"), "{name}, {mode}");
-                    rig.task.take().unwrap().stop().await;
+                    stopped(&mut rig).await;
                 }
             }
         }
@@ -149,7 +161,7 @@ async fn each_mode_keeps_its_promise() {
         rig.started().await;
         assert_eq!(encrypted(&rig).await.as_deref(), Some(expected), "{mode}");
         rig.settle().await;
-        rig.task.take().unwrap().stop().await;
+        stopped(&mut rig).await;
     }
 }
 
