@@ -220,15 +220,14 @@ impl Opening<'_> {
                     .await?;
             return Ok(Opened::Stream(Box::new(stream)));
         }
-        let (name, point) = match exported {
-            Some(exported) => exported,
+        let ((name, point), temporary) = match exported {
+            Some(exported) => (exported, None),
             None => {
-                // Temporary slots live as long as their connection.
                 let slot = format!("hw_{:016x}", rand::random::<u64>());
-                self.create_slot(&slot, true, true).await?
+                (self.create_slot(&slot, true, true).await?, Some(slot))
             }
         };
-        let exported = Exported { holder: self.session, name, point };
+        let exported = Exported { holder: self.session, name, temporary, point };
         let snapshot =
             Snapshot::open(exported, self.catalog, maker, offset, published, watch).await?;
         Ok(Opened::Snapshot(Box::new(snapshot)))

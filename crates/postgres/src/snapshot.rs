@@ -48,6 +48,8 @@ pub(crate) struct Exported {
     pub(crate) holder: Session,
     /// Its name.
     pub(crate) name: String,
+    /// The slot that exports it, where it is there for this alone: it lives as long as its connection.
+    pub(crate) temporary: Option<String>,
     /// Transactions whose commit record starts below it are visible, and no others.
     pub(crate) point: Lsn,
 }
@@ -57,6 +59,7 @@ pub(crate) struct Snapshot {
     maker: Maker,
     catalog: Catalog,
     holder: Session,
+    temporary: Option<String>,
     point: Lsn,
     /// The point as position text.
     position_text: String,
@@ -97,7 +100,7 @@ impl Snapshot {
         published: &[Published],
         watch: Watch,
     ) -> Result<Self, ConnectorError> {
-        let Exported { holder, name, point } = exported;
+        let Exported { holder, name, temporary, point } = exported;
         let begin = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
             literal(&name)
@@ -120,6 +123,7 @@ impl Snapshot {
         let mut snapshot = Self {
             maker,
             holder,
+            temporary,
             point,
             position_text: point.sortable(),
             time_us,
@@ -151,9 +155,18 @@ impl Snapshot {
         self.index == 0
     }
 
-    /// What the stream goes on with.
-    pub(crate) fn into_parts(self) -> (Maker, Session, StoredOffset, Watch) {
-        (self.maker, self.holder, self.offset, self.watch)
+    /// Ends it, and gives what the stream goes on with.
+    ///
+    /// # Errors
+    /// When the server fails.
+    pub(crate) async fn finish(
+        mut self,
+    ) -> Result<(Maker, Session, StoredOffset, Watch), ConnectorError> {
+        if let Some(slot) = &self.temporary {
+            // The stream keeps the connection, and with it the slot would go on holding WAL.
+            self.holder.query(&format!("DROP_REPLICATION_SLOT {}", quoted(slot))).await?;
+        }
+        Ok((self.maker, self.holder, self.offset, self.watch))
     }
 
     /// What is seen of the server meanwhile.

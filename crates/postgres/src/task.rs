@@ -52,7 +52,7 @@ impl PostgresTask {
         // tables that went away unread.
         let silent = snapshot.is_silent().then(|| SourceItem::Idle(snapshot.position()));
         let behind = if silent.is_some() { Behind::Stored } else { Behind::SnapshotRecords };
-        let (maker, session, offset, watch) = snapshot.into_parts();
+        let (maker, session, offset, watch) = snapshot.finish().await?;
         let settings = Arc::clone(&self.settings);
         let stream = Stream::start(settings, session, maker, &offset, behind, watch).await?;
         self.phase = Phase::Streaming(Box::new(stream));
