@@ -193,9 +193,16 @@ fn shown(value: &str) -> String {
 }
 
 /// A checked configuration: every key of its definition has a value that fits.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Config {
     values: BTreeMap<String, String>,
+}
+
+/// The keys alone: there are passwords among the values.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
 }
 
 impl Config {
@@ -253,6 +260,13 @@ mod tests {
         assert_eq!((config.text("topic.prefix"), config.int("port")), ("shop", 5432));
         assert!(config.flag("strict"));
         assert_eq!(config.list("tables"), ["a", "b"]);
+    }
+
+    #[test]
+    fn no_value_is_printed_for_debugging() {
+        let config = parse(&[("topic.prefix", "secret")]).unwrap();
+        let printed = format!("{config:?}");
+        assert!(printed.contains("topic.prefix") && !printed.contains("secret"), "{printed}");
     }
 
     #[test]
