@@ -5,6 +5,7 @@ use std::time::Duration;
 use highwater_connector::{Finding, Severity};
 
 use crate::herder::Herder;
+use crate::looking::silent;
 use crate::secrets;
 use crate::status::{State, Status};
 
@@ -74,13 +75,7 @@ async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
     let findings = match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(findings)) => findings,
         Ok(Err(error)) => vec![Finding::from_error(&error)],
-        Err(_) => vec![Finding::new(
-            Severity::Error,
-            "SOURCE_SILENT",
-            format!("its source did not answer within {PATIENCE:?}"),
-            "nothing is captured from a source that does not answer",
-            "see that the source runs and can be reached from here",
-        )],
+        Err(_) => vec![Finding::from_error(&silent("what it has room for", PATIENCE))],
     };
     findings.into_iter().map(|finding| finding.of(name)).collect()
 }

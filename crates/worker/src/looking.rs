@@ -43,9 +43,9 @@ impl Looking {
 
 /// The source did not answer in time.
 pub(crate) fn silent(about: &str, timeout: Duration) -> ConnectorError {
-    ConnectorError::again(
-        "SOURCE_SILENT",
-        ErrorKind::Source,
-        format!("the source did not answer within {timeout:?} about {about}"),
-    )
+    let what = format!("the source did not answer within {timeout:?} about {about}");
+    ConnectorError {
+        remedy: "see that the source runs and can be reached from here, then ask again".to_owned(),
+        ..ConnectorError::again("SOURCE_SILENT", ErrorKind::Source, what)
+    }
 }
