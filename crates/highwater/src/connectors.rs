@@ -66,9 +66,23 @@ async fn act(
 async fn stop(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     api.call(Method::PUT, &format!("/connectors/{}/stop", segment(name)), None).await?;
     let hold = hold(api, name).await?;
-    let document = json!({ "connector": name, "done": "stopped", "hold": hold });
-    let text = format!("connector {name}: stopped{}", kept(&hold));
+    let status = api.get(&format!("/connectors/{}/status", segment(name))).await?;
+    let done = stopped(name, &status);
+    let document = json!({ "connector": name, "done": done, "hold": hold });
+    let text = format!("connector {name}: {done}{}", kept(&hold));
     Ok(output::result(output, &document, &text)?)
+}
+
+/// How far a connector came that was told to stop: one that drains for long is awaited for a while
+/// only.
+fn stopped(name: &str, status: &Value) -> String {
+    match status["connector"]["state"].as_str() {
+        Some("STOPPED") => "stopped".to_owned(),
+        _ => format!(
+            "stopping, and {} still; highwater connector show {name} says when it is stopped",
+            output::plain(&status["connector"]["state"])
+        ),
+    }
 }
 
 /// Deletes it and says what its source goes on keeping, which nobody will say again.
@@ -80,10 +94,10 @@ async fn delete(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     let done = "deleted; its topics and its offset stay, and what its source keeps for it, such as a \
                 replication slot with the WAL behind it";
     let document = json!({ "connector": name, "done": done, "hold": hold });
-    let text = match (hold["says"].as_str(), hold["facts"]["slot"].as_str()) {
-        (Some(says), Some(slot)) => format!(
-            "connector {name}: deleted; its topics and its offset stay, and so does this: {says}; if \
-             nobody needs the slot: SELECT pg_drop_replication_slot('{slot}')"
+    let text = match (hold["says"].as_str(), hold["by_hand"].as_str()) {
+        (Some(says), Some(by_hand)) => format!(
+            "connector {name}: deleted; its topics and its offset stay, and so does this: {says}; \
+             {by_hand}"
         ),
         _ => format!("connector {name}: {done}"),
     };
@@ -300,6 +314,13 @@ mod tests {
             "connector": { "state": "RUNNING", "highwater": { "hold": hold } },
             "tasks": [{ "state": task, "highwater": { "activity": "reads" } }],
         })
+    }
+
+    #[test]
+    fn a_connector_that_drains_is_not_said_to_be_stopped() {
+        let said = |state: &str| stopped("a", &json!({ "connector": { "state": state } }));
+        assert_eq!(said("STOPPED"), "stopped");
+        assert!(said("RUNNING").starts_with("stopping, and RUNNING still"), "{}", said("RUNNING"));
     }
 
     #[test]

@@ -33,6 +33,9 @@ const START_RETRY: Duration = Duration::from_millis(200);
 /// How much longer than its drain a request waits for a connector to end.
 const END_GRACE: Duration = Duration::from_secs(10);
 
+/// How long it waits at most: what the source is asked then must fit into the 90 s of our own client.
+const LONGEST_END: Duration = Duration::from_secs(50);
+
 /// See the module's text.
 pub(crate) struct Herder {
     pub(crate) config: WorkerConfig,
@@ -211,6 +214,7 @@ impl Herder {
     pub(crate) async fn delete(&self, name: &str) -> Result<(), Refusal> {
         let turn = self.turn.lock().await;
         self.properties(name)?;
+        let bound = self.end_bound(name);
         self.write(configs::delete(&self.config.configs_topic, name)).await?;
         let handle = self.runners().remove(name);
         let Some(handle) = handle else { return Ok(()) };
@@ -227,7 +231,7 @@ impl Herder {
         locked(&self.leaving).insert(name.to_owned(), cleanup);
         drop(turn);
         // The runner drops its end of the status when it has ended.
-        drop(self.within_end(async { status.wait_for(|_| false).await.map(drop) }).await);
+        drop(tokio::time::timeout(bound, status.wait_for(|_| false)).await);
         Ok(())
     }
 
@@ -280,16 +284,15 @@ impl Herder {
     async fn wait_until_stopped(&self, name: &str) {
         let status = self.runners().get(name).map(Handle::watch);
         if let Some(mut status) = status {
-            let stopped = async { status.wait_for(Status::is_stopped).await.map(drop) };
-            drop(self.within_end(stopped).await);
+            let stopped = status.wait_for(Status::is_stopped);
+            drop(tokio::time::timeout(self.end_bound(name), stopped).await);
         }
     }
 
-    async fn within_end<F: Future>(
-        &self,
-        ended: F,
-    ) -> Result<F::Output, tokio::time::error::Elapsed> {
-        tokio::time::timeout(self.config.drain_timeout + END_GRACE, ended).await
+    /// How long a request waits for a connector to end, which may drain as long as it is configured.
+    fn end_bound(&self, name: &str) -> Duration {
+        let planned = self.plan(name).map(|pipeline| pipeline.settings.drain_timeout);
+        end_bound(planned.unwrap_or(self.config.drain_timeout))
     }
 
     /// Starts a connector's task anew, after it was drained.
@@ -430,6 +433,10 @@ impl Herder {
 
 /// The maps behind these locks are whole between any two statements, so a panic of another
 /// holder leaves nothing half done.
+fn end_bound(drain: Duration) -> Duration {
+    (drain + END_GRACE).min(LONGEST_END)
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -485,4 +492,15 @@ async fn stale_statuses(
         .await?;
     let stale = names.iter().filter(|name| configs.properties(name).is_none());
     Ok(stale.flat_map(|name| statuses::delete(topic, name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_awaited_for_longer_than_its_drain_as_far_as_a_request_may_take() {
+        let bound = |seconds| end_bound(Duration::from_secs(seconds)).as_secs();
+        assert_eq!([5, 30, 600].map(bound), [15, 40, 50]);
+    }
 }
