@@ -13,6 +13,8 @@ pub struct Hold {
     pub says: String,
     /// What to do about it; [`CONNECTOR_NAME`] in it is replaced by [`Hold::of`].
     pub remedy: String,
+    /// What to do by hand once the connector is gone and nothing of ours speaks to its source.
+    pub by_hand: String,
     /// Whether the source, or what was not read yet, is in danger.
     pub pressing: bool,
     /// The numbers of the sentence.

@@ -1,13 +1,14 @@
 //! What the server's catalog says: questions over an ordinary connection.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use highwater_connector::{Column, ConnectorError, ErrorKind};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Row};
+use tokio_postgres::{Client, CopyOutStream, Row};
 
 use crate::checkup::Room;
 use crate::column_form::ColumnFacts;
@@ -29,6 +30,7 @@ use crate::transport::{Established, Transport};
 pub(crate) struct Catalog {
     client: Client,
     driver: JoinHandle<()>,
+    login: Login,
     /// `server_version_num`, such as 150018.
     version: i32,
 }
@@ -50,10 +52,14 @@ impl Catalog {
     /// # Errors
     /// When the server cannot be reached or refuses.
     pub(crate) async fn connect(login: &Login) -> Result<Self, ConnectorError> {
-        let mut catalog = match timeout(login.connect_timeout, Self::log_in(login)).await {
-            Ok(catalog) => catalog?,
-            Err(_) => return Err(silent(login)),
-        };
+        match timeout(login.connect_timeout, Self::prepared(login)).await {
+            Ok(catalog) => catalog,
+            Err(_) => Err(silent(login, login.connect_timeout)),
+        }
+    }
+
+    async fn prepared(login: &Login) -> Result<Self, ConnectorError> {
+        let mut catalog = Self::log_in(login).await?;
         catalog.statement("preparing the connection", NEVER_IDLE).await?;
         let version = catalog.one(
             "reading the version",
@@ -98,7 +104,7 @@ impl Catalog {
             // Whoever waits for an answer is told of the error.
             let _ = connection.await;
         });
-        Ok(Self { client, driver, version: 0 })
+        Ok(Self { client, driver, login: login.clone(), version: 0 })
     }
 
     /// Whether the connection still stands.
@@ -106,17 +112,41 @@ impl Catalog {
         !self.client.is_closed()
     }
 
-    /// The connection itself, for reading tables.
-    pub(crate) const fn client(&self) -> &Client {
-        &self.client
+    /// What the server gives, or the error that it does not.
+    async fn answer<T>(
+        &self,
+        doing: &str,
+        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, ConnectorError> {
+        match timeout(self.login.answer_timeout, asked).await {
+            Ok(answer) => answer.map_err(|error| from_query(doing, &error)),
+            Err(_) => Err(silent(&self.login, self.login.answer_timeout)),
+        }
+    }
+
+    /// Whether rows that were waited for so long may still come: a COPY has no other bound.
+    ///
+    /// # Errors
+    /// When they may not.
+    pub(crate) fn check_silence(&self, waited: Duration) -> Result<(), ConnectorError> {
+        let bound = self.login.answer_timeout;
+        if waited < bound { Ok(()) } else { Err(silent(&self.login, bound)) }
     }
 
     /// Runs statements without parameters.
     ///
     /// # Errors
-    /// When the server refuses them.
+    /// When the server refuses them or does not answer in time.
     pub(crate) async fn statement(&self, doing: &str, sql: &str) -> Result<(), ConnectorError> {
-        self.client.batch_execute(sql).await.map_err(|error| from_query(doing, &error))
+        self.answer(doing, self.client.batch_execute(sql)).await
+    }
+
+    /// Begins to read what a `COPY … TO STDOUT` gives.
+    ///
+    /// # Errors
+    /// When the server refuses it or does not answer in time.
+    pub(crate) async fn copy(&self, sql: &str) -> Result<CopyOutStream, ConnectorError> {
+        self.answer(sql, self.client.copy_out(sql)).await
     }
 
     async fn rows(
@@ -125,16 +155,20 @@ impl Catalog {
         sql: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, ConnectorError> {
-        self.client.query(sql, parameters).await.map_err(|error| from_query(doing, &error))
+        self.answer(doing, self.client.query(sql, parameters)).await
     }
 
-    async fn one(
+    /// The one row of a question.
+    ///
+    /// # Errors
+    /// When the server refuses it or does not answer in time.
+    pub(crate) async fn one(
         &self,
         doing: &str,
         sql: &str,
         parameters: Parameters<'_>,
     ) -> Result<Row, ConnectorError> {
-        self.client.query_one(sql, parameters).await.map_err(|error| from_query(doing, &error))
+        self.answer(doing, self.client.query_one(sql, parameters)).await
     }
 
     /// What the server has room for.
@@ -155,22 +189,12 @@ impl Catalog {
         })
     }
 
-    /// What the server keeps for its slots, the one of this name among them.
-    pub(crate) async fn room(&self, slot: &str) -> Result<Room, ConnectorError> {
+    /// How many readers of slots the server has room for.
+    pub(crate) async fn room(&self) -> Result<Room, ConnectorError> {
         let sql = "SELECT current_setting('max_wal_senders')::int8,
-                          (SELECT count(*) FROM pg_stat_get_wal_senders()),
-                          (SELECT setting::int8 FROM pg_settings
-                           WHERE name = 'max_slot_wal_keep_size'),
-                          (SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::int8
-                           FROM pg_replication_slots WHERE slot_name::text = $1
-                             AND NOT pg_is_in_recovery())";
-        let row = self.one("reading what slots hold", sql, &[&slot]).await?;
-        Ok(Room {
-            senders: row.get(0),
-            senders_used: row.get(1),
-            keep_mb: row.get(2),
-            held: row.get(3),
-        })
+                          (SELECT count(*) FROM pg_stat_get_wal_senders())";
+        let row = self.one("counting WAL senders", sql, &[]).await?;
+        Ok(Room { senders: row.get(0), senders_used: row.get(1) })
     }
 
     /// A replication slot.

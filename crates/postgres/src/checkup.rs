@@ -1,28 +1,22 @@
 //! What an operator should know of a connector's database, for `highwater doctor`. Nothing is changed
 //! there, and no WAL sender is taken.
 
-use highwater_connector::{CONNECTOR_NAME, ConnectorError, Finding, Severity, SourceOffset};
+use highwater_connector::{CONNECTOR_NAME, ConnectorError, Finding, Hold, Severity, SourceOffset};
 
 use crate::catalog::Catalog;
 use crate::error::code;
+use crate::holding::Holding;
 use crate::preflight::{self, Found, Plan};
 use crate::settings::Settings;
 use crate::start_decision::Slot;
 
-/// Held WAL that is worth a warning, in bytes.
-const MUCH_WAL: i64 = 1 << 30;
-
-/// What the server keeps for its slots.
+/// How many readers of slots the server has room for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
     /// `max_wal_senders`.
     pub(crate) senders: i64,
     /// Those in use.
     pub(crate) senders_used: i64,
-    /// `max_slot_wal_keep_size` in MB; -1 without bound.
-    pub(crate) keep_mb: i64,
-    /// Bytes of WAL that the slot holds back; none without a slot.
-    pub(crate) held: Option<i64>,
 }
 
 /// Looks at the database of a connector with these settings.
@@ -35,7 +29,7 @@ pub(crate) async fn examine(
 ) -> Result<Vec<Finding>, ConnectorError> {
     let catalog = Catalog::connect(&settings.login).await?;
     let slot = catalog.slot(&settings.slot).await?;
-    let room = catalog.room(&settings.slot).await?;
+    let (room, holding) = (catalog.room().await?, catalog.holding(&settings.slot).await?);
     let (capacity, tables) = (catalog.capacity().await?, catalog.tables().await?);
     let publication = catalog.publication(&settings.publication).await?;
     let found = Found {
@@ -47,7 +41,11 @@ pub(crate) async fn examine(
     };
     let plan = preflight::check(settings, &found)?;
     let mut findings = Vec::from_iter(of_slot(&settings.slot, offset.is_some(), slot.as_ref()));
-    findings.extend(of_room(&settings.slot, &room, slot.as_ref()));
+    findings.extend(of_room(&room, slot.as_ref()));
+    let hold = holding.as_ref().map(|held| held.hold(settings.place(), settings.wal_warn, None));
+    // Of a slot that is lost or at risk it is said already.
+    findings.extend(hold.filter(|hold| hold.pressing && !is_given_up(slot.as_ref())).map(of_hold));
+    findings.extend(holding.as_ref().and_then(of_limit));
     findings.extend(of_plan(settings, &plan, offset.is_some()));
     Ok(findings)
 }
@@ -82,39 +80,40 @@ fn of_slot(name: &str, stored: bool, slot: Option<&Slot>) -> Option<Finding> {
     }
 }
 
-fn of_room(name: &str, room: &Room, slot: Option<&Slot>) -> Vec<Finding> {
+fn of_room(room: &Room, slot: Option<&Slot>) -> Option<Finding> {
     let read = slot.is_some_and(|slot| slot.active_pid.is_some());
-    let mut findings = Vec::new();
-    if !read && room.senders_used >= room.senders {
-        findings.push(Finding::new(
+    (!read && room.senders_used >= room.senders).then(|| {
+        Finding::new(
             Severity::Warning,
             code::SENDERS_FULL,
             format!("{} of {} WAL senders are taken", room.senders_used, room.senders),
             "the connector cannot read changes without one",
             "ALTER SYSTEM SET max_wal_senders = 20; then restart the server",
-        ));
-    }
-    let held = room.held.unwrap_or(0);
-    if held >= MUCH_WAL {
-        let gib = held / (1 << 30);
-        findings.push(Finding::new(
-            Severity::Warning,
-            code::WAL_HELD,
-            format!("the replication slot {name} holds back {gib} GiB of WAL"),
-            "the server's disk fills as long as nobody reads the slot",
-            format!("highwater connector show {CONNECTOR_NAME} says whether it moves; highwater connector resume {CONNECTOR_NAME} starts it"),
-        ));
-    }
-    if room.keep_mb < 0 {
-        findings.push(Finding::new(
+        )
+    })
+}
+
+fn is_given_up(slot: Option<&Slot>) -> bool {
+    let status = slot.and_then(|slot| slot.wal_status.as_deref());
+    matches!(status, Some("lost" | "unreserved"))
+}
+
+/// What `connector show` calls pressing.
+fn of_hold(hold: Hold) -> Finding {
+    let reason = "the server's disk fills, or the slot is lost, as long as nobody reads it";
+    Finding::new(Severity::Warning, code::WAL_HELD, hold.says, reason, hold.remedy)
+}
+
+fn of_limit(holding: &Holding) -> Option<Finding> {
+    holding.limit.is_none().then(|| {
+        Finding::new(
             Severity::Note,
             code::WAL_UNLIMITED,
             "max_slot_wal_keep_size is -1: a slot that nobody reads holds back WAL without bound",
             "a connector that is stopped for long can fill the server's disk; with a bound the slot is lost instead, and a new snapshot is needed",
             "decide which of the two you want; a bound: ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT pg_reload_conf()",
-        ));
-    }
-    findings
+        )
+    })
 }
 
 /// At a first start the publication is made, which is nobody's concern.
@@ -152,12 +151,14 @@ mod tests {
 
     #[test]
     fn room_is_short_before_it_is_gone() {
-        let room = Room { senders: 10, senders_used: 3, keep_mb: 1024, held: Some(MUCH_WAL - 1) };
-        assert_eq!(codes(of_room("s", &room, None)), [""; 0]);
-        let full = Room { senders_used: 10, keep_mb: -1, held: Some(5 << 30), ..room };
-        let all = [code::SENDERS_FULL, code::WAL_HELD, code::WAL_UNLIMITED];
-        assert_eq!(codes(of_room("s", &full, None)), all);
+        let room = Room { senders: 10, senders_used: 3 };
+        assert_eq!(codes(of_room(&room, None)), [""; 0]);
+        let full = Room { senders_used: 10, ..room };
+        assert_eq!(codes(of_room(&full, None)), [code::SENDERS_FULL]);
         let read = Slot { active_pid: Some(1), ..slot("reserved") };
-        assert_eq!(codes(of_room("s", &full, Some(&read))), all[1..]);
+        assert_eq!(codes(of_room(&full, Some(&read))), [""; 0]);
+        assert_eq!(codes(of_limit(&Holding::default())), [code::WAL_UNLIMITED]);
+        let bounded = Holding { limit: Some(1), ..Holding::default() };
+        assert_eq!(codes(of_limit(&bounded)), [""; 0]);
     }
 }

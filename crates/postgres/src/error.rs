@@ -7,13 +7,17 @@ use crate::name::literal;
 
 /// The commands that let a connector begin again; a slot that stands is dropped meanwhile.
 pub(crate) fn begin_again(slot: Option<&str>) -> String {
-    let drop =
-        |slot| format!("in the database SELECT pg_drop_replication_slot({}); ", literal(slot));
+    let drop = |slot| format!("in the database {}; ", drop_statement(slot));
     let between = slot.map(drop).unwrap_or_default();
     format!(
         "begin again with a new snapshot: highwater connector stop {CONNECTOR_NAME}; highwater \
          offsets delete {CONNECTOR_NAME}; {between}highwater connector resume {CONNECTOR_NAME}"
     )
+}
+
+/// What drops a slot by hand.
+pub(crate) fn drop_statement(slot: &str) -> String {
+    format!("SELECT pg_drop_replication_slot({})", literal(slot))
 }
 
 /// Stable codes, one a condition.

@@ -2,8 +2,8 @@
 
 use highwater_connector::{CONNECTOR_NAME, Fact, Hold};
 
+use crate::error::drop_statement;
 use crate::lsn::Lsn;
-use crate::name::literal;
 
 /// What the server says of a slot and of the log behind it.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -48,7 +48,7 @@ impl Holding {
 
     /// Whether the slot, or the server's disk, is in danger: the slot is about to be given up, or
     /// it holds more than `warn` or half of what it may.
-    fn is_pressing(&self, warn: u64) -> bool {
+    pub(crate) fn presses(&self, warn: u64) -> bool {
         let bound = self.limit.map_or(warn, |limit| (limit / 2).min(warn));
         let given_up = matches!(self.wal_status.as_deref(), Some("lost" | "unreserved"));
         given_up || self.held.is_some_and(|held| held > bound)
@@ -57,18 +57,14 @@ impl Holding {
     /// The sentence and the numbers. `above_since` is for how long it has been pressing, seconds,
     /// where that is known.
     pub(crate) fn hold(&self, place: Place<'_>, warn: u64, above_since: Option<u64>) -> Hold {
-        let pressing = self.is_pressing(warn);
+        let pressing = self.presses(warn);
         Hold {
             says: self.says(place, above_since.filter(|_| pressing)),
             remedy: self.remedy(place),
+            by_hand: format!("if nobody needs the slot: {}", drop_statement(place.slot)),
             pressing,
             facts: self.facts(place.slot),
         }
-    }
-
-    /// See [`Holding::is_pressing`].
-    pub(crate) fn presses(&self, warn: u64) -> bool {
-        self.is_pressing(warn)
     }
 
     fn says(&self, place: Place<'_>, above_since: Option<u64>) -> String {
@@ -100,9 +96,8 @@ impl Holding {
         }
         format!(
             "let it be read: highwater connector resume {CONNECTOR_NAME}; or, when it is not needed \
-             any more, highwater connector delete {CONNECTOR_NAME} --drop-slot, or in the database \
-             SELECT pg_drop_replication_slot({})",
-            literal(place.slot)
+             any more, highwater connector delete {CONNECTOR_NAME} --drop-slot, or in the database {}",
+            drop_statement(place.slot)
         )
     }
 
@@ -184,6 +179,7 @@ mod tests {
                     (max_slot_wal_keep_size), beyond which it is lost";
         assert_eq!((hold.says.as_str(), hold.pressing), (says, false));
         assert!(hold.remedy.contains("--drop-slot") && hold.remedy.contains("'shop'"));
+        assert!(hold.by_hand.ends_with("SELECT pg_drop_replication_slot('shop')"));
         assert!(hold.facts.contains(&("held_bytes", "7".to_owned())));
     }
 

@@ -17,9 +17,9 @@ use crate::catalog::Catalog;
 use crate::debezium_offset::is_debeziums;
 use crate::engine::Output;
 use crate::envelope::Envelope;
-use crate::error::{begin_again, code, sqlstate, unreadable};
+use crate::error::{begin_again, code, drop_statement, sqlstate, unreadable};
 use crate::lsn::Lsn;
-use crate::name::{TableName, literal, quoted};
+use crate::name::{TableName, quoted};
 use crate::offset::{State, StoredOffset};
 use crate::preflight::{self, Capacity, Found, Plan, Publication, Published, Table};
 use crate::publication_change;
@@ -180,7 +180,8 @@ impl Opening<'_> {
             quoted(name)
         );
         tracing::info!(slot = name, "making the slot; open transactions have to end first");
-        match timeout(bound * 2 + Duration::from_secs(30), self.session.query(&sql)).await {
+        match timeout(bound * 2 + Duration::from_secs(30), self.session.query_unbounded(&sql)).await
+        {
             Ok(Ok(rows)) => created(&rows),
             Ok(Err(QueryError::Refused(error)))
                 if error.sqlstate == sqlstate::LOCK_NOT_AVAILABLE =>
@@ -236,8 +237,7 @@ impl Opening<'_> {
 
 /// Drops a slot.
 pub(crate) async fn drop_slot(catalog: &Catalog, slot: &str) -> Result<(), ConnectorError> {
-    let sql = format!("SELECT pg_drop_replication_slot({})", literal(slot));
-    catalog.statement("dropping the slot", &sql).await
+    catalog.statement("dropping the slot", &drop_statement(slot)).await
 }
 
 /// Reads a stored offset.

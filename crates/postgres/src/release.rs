@@ -2,8 +2,7 @@
 
 use highwater_connector::{ConnectorError, ErrorKind};
 
-use crate::error::code;
-use crate::name::literal;
+use crate::error::{code, drop_statement};
 use crate::offset::StoredOffset;
 use crate::start_decision::{Server, Slot};
 
@@ -38,9 +37,8 @@ pub(crate) fn check(
             ErrorKind::Source,
             format!("slot {name} is not dropped: {why}"),
             format!(
-                "delete without --drop-slot; then, if nobody needs the slot, in the database SELECT \
-                 pg_drop_replication_slot({})",
-                literal(name)
+                "delete without --drop-slot; then, if nobody needs the slot, in the database {}",
+                drop_statement(name)
             ),
         )),
     }

@@ -51,7 +51,7 @@ pub(crate) type TextRow = Vec<Option<String>>;
 pub(crate) struct Session {
     stream: Transport,
     frames: FrameBuffer,
-    host: String,
+    login: Login,
 }
 
 /// Why a statement gave nothing.
@@ -93,14 +93,14 @@ impl Session {
         let attempt = async {
             let stream = Transport::open(login).await?;
             let frames = FrameBuffer::new(HANDSHAKE_LIMIT);
-            let mut session = Self { stream, frames, host: login.host.clone() };
+            let mut session = Self { stream, frames, login: login.clone() };
             session.start_up(login).await?;
             session.query(NEVER_IDLE).await?;
             Ok(session)
         };
         match timeout(login.connect_timeout, attempt).await {
             Ok(result) => result,
-            Err(_) => Err(silent(login)),
+            Err(_) => Err(silent(login, login.connect_timeout)),
         }
     }
 
@@ -136,8 +136,20 @@ impl Session {
     /// Runs one statement and gives its rows.
     ///
     /// # Errors
-    /// When the server refuses it or the connection breaks.
+    /// When the server refuses it, the connection breaks, or no answer comes in time.
     pub(crate) async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, QueryError> {
+        let bound = self.login.answer_timeout;
+        match timeout(bound, self.query_unbounded(sql)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(silent(&self.login, bound).into()),
+        }
+    }
+
+    /// The same for a statement that may take long; whoever asks sets a bound.
+    ///
+    /// # Errors
+    /// When the server refuses it or the connection breaks.
+    pub(crate) async fn query_unbounded(&mut self, sql: &str) -> Result<Vec<TextRow>, QueryError> {
         self.ask(sql).await?;
         let (mut rows, mut error) = (Vec::new(), None);
         loop {
@@ -155,24 +167,32 @@ impl Session {
     /// Begins to stream; frames up to `limit` bytes are then read whole.
     ///
     /// # Errors
-    /// When the server refuses it or the connection breaks.
+    /// When the server refuses it, the connection breaks, or no answer comes in time.
     pub(crate) async fn start_replication(
         &mut self,
         sql: &str,
         limit: usize,
     ) -> Result<(), ConnectorError> {
+        let bound = self.login.answer_timeout;
+        match timeout(bound, self.begin_to_stream(sql)).await {
+            Ok(answer) => answer?,
+            Err(_) => return Err(silent(&self.login, bound)),
+        }
+        self.frames.set_limit(limit);
+        Ok(())
+    }
+
+    async fn begin_to_stream(&mut self, sql: &str) -> Result<(), ConnectorError> {
         self.ask(sql).await?;
         loop {
             let (tag, body) = self.message().await?;
             match tag {
-                b'W' => break,
+                b'W' => return Ok(()),
                 b'E' => return Err(server_error(sql, body).into()),
                 b'N' | b'S' => {}
                 other => return Err(unexpected(other)),
             }
         }
-        self.frames.set_limit(limit);
-        Ok(())
     }
 
     async fn ask(&mut self, sql: &str) -> Result<(), ConnectorError> {
@@ -217,7 +237,7 @@ impl Session {
             // Under TLS 1.3 a server refuses our certificate only after the handshake.
             Err(error) => Err(tls_cause(&error).map_or_else(
                 || connection(format!("the connection broke: {error}")),
-                |cause| tls_error(&self.host, cause),
+                |cause| tls_error(&self.login.host, cause),
             )),
         }
     }
@@ -238,9 +258,8 @@ impl Session {
 }
 
 /// The server did not answer in time.
-pub(crate) fn silent(login: &Login) -> ConnectorError {
-    let within = login.connect_timeout.as_millis();
-    connection(format!("{login:?} did not answer within {within} ms"))
+pub(crate) fn silent(login: &Login, within: Duration) -> ConnectorError {
+    connection(format!("{login:?} did not answer within {} ms", within.as_millis()))
 }
 
 pub(crate) fn text_row(body: Bytes) -> Result<TextRow, ConnectorError> {

@@ -58,6 +58,8 @@ pub(crate) struct Login {
     pub(crate) database: String,
     /// Bound of making a connection.
     pub(crate) connect_timeout: Duration,
+    /// How long the server may be silent while it owes an answer.
+    pub(crate) answer_timeout: Duration,
     /// See [`Tls`].
     pub(crate) tls: Tls,
 }
@@ -128,7 +130,7 @@ pub(crate) fn definition() -> ConfigDef {
 }
 
 fn login_keys() -> Vec<ConfigKey> {
-    use Importance::{High, Medium};
+    use Importance::{High, Low, Medium};
     use KeyType::{Int, Password, String};
     vec![
         ConfigKey::new(
@@ -172,6 +174,13 @@ fn login_keys() -> Vec<ConfigKey> {
             Some("10000"),
             Medium,
             "Bound of making a connection, milliseconds, 100 to 600000.",
+        ),
+        ConfigKey::new(
+            "database.answer.timeout.ms",
+            Int { min: 1_000, max: 86_400_000 },
+            Some("600000"),
+            Low,
+            "How long the server may be silent while a start waits for an answer or a snapshot for rows, milliseconds, 1000 to 86400000; then the task tries again. A snapshot whose row filter skips very many rows at a stretch needs more.",
         ),
         ConfigKey::new(
             "topic.prefix",
@@ -526,6 +535,9 @@ fn login(config: &Config) -> Login {
         database: text("database.dbname"),
         connect_timeout: Duration::from_millis(
             config.int("database.connect.timeout.ms").unsigned_abs(),
+        ),
+        answer_timeout: Duration::from_millis(
+            config.int("database.answer.timeout.ms").unsigned_abs(),
         ),
         tls: Tls {
             mode: SslMode::of(config.text("database.sslmode")),

@@ -85,6 +85,9 @@ struct Reading {
     rows: Pin<Box<CopyOutStream>>,
     lines: Lines,
     count: u64,
+    /// How long rows were waited for since the last ones came. Time in which the task was not asked
+    /// for rows is none of the server's.
+    waited: Duration,
 }
 
 impl Snapshot {
@@ -106,9 +109,8 @@ impl Snapshot {
             literal(&name)
         );
         catalog.statement("opening the snapshot", &begin).await?;
-        let time =
-            catalog.client().query_one("SELECT (extract(epoch FROM now()) * 1e6)::int8", &[]);
-        let time_us = time.await.map_err(|error| from_query("reading the clock", &error))?.get(0);
+        let clock = "SELECT (extract(epoch FROM now()) * 1e6)::int8";
+        let time_us = catalog.one("reading the clock", clock, &[]).await?.get(0);
         let mut waiting = VecDeque::new();
         for progress in offset.snapshot.iter_mut().filter(|progress| !progress.done) {
             match published.iter().find(|table| table.name == progress.table) {
@@ -186,12 +188,16 @@ impl Snapshot {
         let mut items = Vec::new();
         while items.len() < most && !self.is_finished() {
             if let Some(mut reading) = self.reading.take() {
+                let asked = Instant::now();
                 match timeout_at(deadline, reading.rows.next()).await {
                     Err(_) => {
+                        reading.waited += asked.elapsed();
+                        self.catalog.check_silence(reading.waited)?;
                         self.reading = Some(reading);
                         break;
                     }
                     Ok(Some(chunk)) => {
+                        reading.waited = Duration::ZERO;
                         let chunk = chunk.map_err(|error| from_query("reading a table", &error))?;
                         self.rows(&mut reading, chunk, &mut items)?;
                         self.reading = Some(reading);
@@ -268,10 +274,15 @@ impl Snapshot {
         let name = table.name.clone();
         let shape = self.maker.output.shape(name, &resolved.description, None, &facts)?;
         self.mark(&shape, Change::SnapshotBegin(self.point), items)?;
-        let rows = self.catalog.client().copy_out(sql.as_str()).await;
-        let rows = rows.map_err(|error| from_query(&sql, &error))?;
-        let lines = Lines::default();
-        Ok(Reading { table, shape, rows: Box::pin(rows), lines, count: 0 })
+        let rows = Box::pin(self.catalog.copy(&sql).await?);
+        Ok(Reading {
+            table,
+            shape,
+            rows,
+            lines: Lines::default(),
+            count: 0,
+            waited: Duration::ZERO,
+        })
     }
 
     /// Keeps the table as it is until the snapshot ends, and makes sure that it is still the one
@@ -285,8 +296,7 @@ impl Snapshot {
                    FROM pg_class c
                    WHERE c.relkind = 'r'
                    AND (c.oid = $1 OR c.oid IN (SELECT relid FROM pg_partition_tree($1::oid::regclass)))";
-        let row = self.catalog.client().query_one(sql, &[&table.oid]).await;
-        let row = row.map_err(|error| from_query("looking at the table's file", &error))?;
+        let row = self.catalog.one("looking at the table's file", sql, &[&table.oid]).await?;
         if !row.get::<_, bool>(0) {
             return Err(ConnectorError::again(
                 code::REWRITTEN,

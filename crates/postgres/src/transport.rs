@@ -8,10 +8,12 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use highwater_connector::{ConnectorError, ErrorKind};
 use postgres_protocol::message::frontend;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
@@ -23,6 +25,15 @@ use crate::channel_binding::server_end_point;
 use crate::error::{code, connection};
 use crate::settings::Login;
 use crate::tls::{SslMode, tls_error};
+
+/// A connection on which nothing came for so long is probed, so that a server that went away without
+/// a word is told from one that has nothing to say. What is sent and not acknowledged for as long as
+/// the probes take breaks it too.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+/// Between two probes.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Probes without an answer that break it.
+const KEEPALIVE_PROBES: u32 = 3;
 
 /// A byte stream to a server.
 trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
@@ -103,6 +114,14 @@ impl Transport {
 async fn tcp(login: &Login) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((login.host.as_str(), login.port)).await?;
     stream.set_nodelay(true)?;
+    let socket = SockRef::from(&stream);
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE)
+        .with_interval(KEEPALIVE_INTERVAL)
+        .with_retries(KEEPALIVE_PROBES);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_PROBES))?;
     Ok(stream)
 }
 

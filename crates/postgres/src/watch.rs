@@ -21,10 +21,24 @@ use crate::settings::Settings;
 /// What was seen last.
 #[derive(Clone, Debug, Default)]
 struct Seen {
+    /// None without a slot, of which nothing is known.
     holding: Option<Holding>,
     /// Since when the slot holds too much.
     above: Option<Instant>,
     trouble: Option<ConnectorError>,
+}
+
+impl Seen {
+    fn takes(&mut self, holding: Option<Holding>, warn: u64) {
+        let above = holding.as_ref().is_some_and(|holding| holding.presses(warn));
+        self.above = above.then(|| self.above.unwrap_or_else(Instant::now));
+        self.holding = holding;
+    }
+
+    fn hold(&self, place: Place<'_>, warn: u64) -> Option<Hold> {
+        let above = self.above.map(|since| since.elapsed().as_secs());
+        Some(self.holding.as_ref()?.hold(place, warn, above))
+    }
 }
 
 /// See the module. Ends when it is dropped.
@@ -48,13 +62,12 @@ impl Watch {
         let looking = Arc::clone(&settings);
         let work = tokio::spawn(async move {
             loop {
-                // A server that cannot be asked is what the stream tells of.
+                // A server that cannot be asked is what the stream, or the snapshot, tells of.
                 let bound = looking.login.connect_timeout * 2;
                 match timeout(bound, look(&looking, &captured)).await {
                     Ok(Ok((holding, trouble))) => sender.send_modify(|seen| {
-                        let above = holding.presses(looking.wal_warn);
-                        seen.above = above.then(|| seen.above.unwrap_or_else(Instant::now));
-                        (seen.holding, seen.trouble) = (Some(holding), trouble);
+                        seen.takes(holding, looking.wal_warn);
+                        seen.trouble = trouble;
                     }),
                     Ok(Err(error)) => tracing::debug!(%error, "the server could not be looked at"),
                     Err(_) => tracing::debug!("the server did not answer in time"),
@@ -72,10 +85,7 @@ impl Watch {
 
     /// What the slot holds.
     pub(crate) fn hold(&self) -> Option<Hold> {
-        let Seen { holding, above, .. } = &*self.seen.borrow();
-        let above = above.map(|since| since.elapsed().as_secs());
-        let settings = &self.settings;
-        Some(holding.as_ref()?.hold(settings.place(), settings.wal_warn, above))
+        self.seen.borrow().hold(self.settings.place(), self.settings.wal_warn)
     }
 
     /// How far behind the end of the server's log the confirmed position is, bytes.
@@ -93,9 +103,9 @@ impl Watch {
 async fn look(
     settings: &Settings,
     captured: &[Published],
-) -> Result<(Holding, Option<ConnectorError>), ConnectorError> {
+) -> Result<(Option<Holding>, Option<ConnectorError>), ConnectorError> {
     let catalog = Catalog::connect(&settings.login).await?;
-    let holding = catalog.holding(&settings.slot).await?.unwrap_or_default();
+    let holding = catalog.holding(&settings.slot).await?;
     let publication = catalog.publication(&settings.publication).await?;
     let published = publication.iter().flat_map(|publication| &publication.tables);
     let published: HashSet<u32> = published.map(|table| table.oid).collect();
@@ -110,5 +120,22 @@ impl Settings {
     /// Where the slot is.
     pub(crate) fn place(&self) -> Place<'_> {
         Place { slot: &self.slot, host: &self.login.host, port: self.login.port }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_slot_that_is_not_there_nothing_is_said() {
+        let place = Place { slot: "shop", host: "db", port: 5432 };
+        let mut seen = Seen::default();
+        seen.takes(Some(Holding { held: Some(9), ..Holding::default() }), 8);
+        let hold = seen.hold(place, 8).unwrap();
+        assert!(hold.pressing && hold.says.contains("sets no bound"), "{}", hold.says);
+        // While it is made, or once it was dropped: that there is no bound is not known either.
+        seen.takes(None, 8);
+        assert_eq!((seen.hold(place, 8), seen.above), (None, None));
     }
 }

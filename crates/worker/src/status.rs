@@ -51,6 +51,7 @@ impl Held {
             Ok(Some(hold)) => json!({
                 "says": hold.says,
                 "do": hold.remedy,
+                "by_hand": hold.by_hand,
                 "pressing": hold.pressing,
                 "facts": facts_json(&hold.facts),
                 "seen": seen,
@@ -243,11 +244,13 @@ mod tests {
         let hold = Hold {
             says: "slot a holds 7 bytes".to_owned(),
             remedy: "resume".to_owned(),
+            by_hand: "drop slot a".to_owned(),
             pressing: false,
             facts: vec![("held_bytes", "7".to_owned())],
         };
         status.held = Some(Held::now(Ok(Some(hold))));
         assert_eq!(status.ours()["hold"]["facts"]["held_bytes"], "7");
+        assert_eq!(status.ours()["hold"]["by_hand"], "drop slot a");
         status.held = Some(Held::now(Ok(None)));
         assert_eq!(status.ours()["hold"], Value::Null);
         status.held = Some(Held::now(Err("it is away".to_owned())));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
-use highwater_connector::Retry;
+use highwater_connector::{ConnectorError, Retry};
 use highwater_postgres::code;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -139,6 +139,10 @@ async fn a_slot_that_holds_too_much_is_warned_of_and_then_lost_by_name() {
     for part in ["MB of WAL from", "sets no bound: it may fill its disk", "too much for"] {
         assert!(hold.says.contains(part), "{part} is missing in {}", hold.says);
     }
+    // The doctor judges alike, and says the same.
+    let examined = rig.examine().await.unwrap();
+    let found = examined.iter().find(|finding| finding.code == code::WAL_HELD).unwrap();
+    assert!(found.what.contains("MB of WAL from"), "{}", found.what);
     let fact = |name: &str| hold.facts.iter().find(|fact| fact.0 == name).unwrap().1.clone();
     assert!(fact("held_bytes").parse::<u64>().unwrap() > 1_000_000, "{:?}", hold.facts);
 
@@ -272,7 +276,16 @@ enum Way {
     ToServer,
 }
 
-/// Stands between the connector and its server and cuts all connections after some bytes.
+/// What happens to a connection when its bytes have run out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    /// Both ends see it end.
+    Cut,
+    /// It stands, and nothing comes through any more.
+    Silent,
+}
+
+/// Stands between the connector and its server and cuts or holds a connection after some bytes.
 struct Proxy {
     port: u16,
     /// Bytes of the counted way that still pass before the cut; it never comes below zero twice.
@@ -280,7 +293,7 @@ struct Proxy {
 }
 
 impl Proxy {
-    async fn start(server: u16, way: Way) -> Self {
+    async fn start(server: u16, way: Way, fault: Fault) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let left = Arc::new(AtomicI64::new(i64::MAX));
@@ -291,8 +304,8 @@ impl Proxy {
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
                 let count = |is| (way == is).then(|| Arc::clone(&counter));
-                let up = pass(from_client, to_server, count(Way::ToServer));
-                let down = pass(from_server, to_client, count(Way::FromServer));
+                let up = pass(from_client, to_server, count(Way::ToServer), fault);
+                let down = pass(from_server, to_client, count(Way::FromServer), fault);
                 // Whichever ends first takes both connections with it.
                 tokio::spawn(async move {
                     tokio::select! { () = up => {}, () = down => {} }
@@ -304,7 +317,12 @@ impl Proxy {
 }
 
 /// Passes bytes on until one side ends or the counter has run out; after that all pass again.
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, count: Option<Arc<AtomicI64>>) {
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    count: Option<Arc<AtomicI64>>,
+    fault: Fault,
+) {
     let mut buffer = vec![0; 4096];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
         let mut passing = read;
@@ -315,8 +333,14 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, count: Option<Arc
                 passing = usize::try_from(before.max(0)).unwrap();
             }
         }
-        if to.write_all(&buffer[..passing]).await.is_err() || passing < read {
+        if to.write_all(&buffer[..passing]).await.is_err() {
             return;
+        }
+        if passing < read {
+            return match fault {
+                Fault::Cut => (),
+                Fault::Silent => std::future::pending().await,
+            };
         }
     }
 }
@@ -366,7 +390,7 @@ async fn a_connection_may_be_cut_at_any_byte() {
     let cases: i64 = std::env::var("HW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     let server = Server::start();
     for way in [Way::FromServer, Way::ToServer] {
-        let proxy = Proxy::start(server.port, way).await;
+        let proxy = Proxy::start(server.port, way, Fault::Cut).await;
         let mut rig = Rig::on(&server, "create table t(id int primary key, v int)").await;
         rig.set("table.include.list", "public.t").set("database.sslmode", "disable");
         // Looks at the server would make the number of bytes another each time.
@@ -381,5 +405,67 @@ async fn a_connection_may_be_cut_at_any_byte() {
             let budget = (case * part + within).max(1);
             life_with_a_cut(&mut rig, &proxy, case + 1, budget).await;
         }
+    }
+}
+
+/// A first start and its snapshot through a proxy that goes dark after `budget` bytes; gives how many
+/// bytes came from the server, and what the task said of it.
+async fn snapshot_in_the_dark(
+    rig: &mut Rig,
+    proxy: &Proxy,
+    round: i64,
+    budget: i64,
+) -> (i64, Option<ConnectorError>) {
+    let name = format!("dark_{round}");
+    rig.set("slot.name", &name).set("publication.name", &name);
+    rig.stored.0.lock().unwrap().clear();
+    rig.descriptions.clear();
+    rig.trail.clear();
+    proxy.left.store(budget, Ordering::SeqCst);
+    let (begun, mut said) = (Instant::now(), None);
+    while !rig.events().any(|event| event.op() == "snapshot_end") {
+        assert!(begun.elapsed() < PATIENCE, "dark after {budget} bytes: nobody noticed");
+        // A question that is never answered must not keep the test, either.
+        let step = async {
+            match rig.task {
+                Some(_) => rig.poll().await.map(drop),
+                None => rig.start().await,
+            }
+        };
+        let Ok(ended) = tokio::time::timeout(PATIENCE, step).await else {
+            panic!("dark after {budget} bytes: nobody noticed")
+        };
+        if let Err(error) = ended {
+            assert_eq!(error.retry, Retry::Backoff, "{error}");
+            rig.crash();
+            said = Some(error);
+        }
+    }
+    let rows = crate::rig::replayed(rig.events().filter(|event| event.table() == "t"));
+    assert_eq!(rows.len(), 2_000, "dark after {budget} bytes");
+    rig.task.take().unwrap().stop().await;
+    (budget - proxy.left.load(Ordering::SeqCst), said)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_falls_silent_at_a_start_or_in_a_snapshot_is_given_up() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port, Way::FromServer, Fault::Silent).await;
+    let mut rig = Rig::on(&server, "create table t(id int primary key, v text)").await;
+    rig.sql("insert into t select g, repeat('v', 100) from generate_series(1, 2000) g").await;
+    rig.set("table.include.list", "public.t").set("database.sslmode", "disable");
+    rig.set("slot.watch.interval.ms", "3600000").set("database.port", &proxy.port.to_string());
+    rig.set("database.connect.timeout.ms", "1000").set("database.answer.timeout.ms", "1000");
+    let (total, said) = snapshot_in_the_dark(&mut rig, &proxy, 0, 1 << 40).await;
+    assert!(total > 200_000 && said.is_none(), "{total} {said:?}");
+    // A start says some kilobytes, and after them the rows come. A look at the server, which has a
+    // connection of its own, may meet with the dark instead.
+    let start = total - 200_000;
+    let budgets: Vec<i64> = (1..8).map(|n| start * n / 8).chain([start + 100_000]).collect();
+    for (round, budget) in (1..).zip(&budgets) {
+        let (_, said) = snapshot_in_the_dark(&mut rig, &proxy, round, *budget).await;
+        let code = said.map(|error| error.code);
+        let due = *budget > start;
+        assert!(code == Some(code::CONNECTION) || !due && code.is_none(), "{budget}: {code:?}");
     }
 }

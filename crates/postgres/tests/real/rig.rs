@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use highwater_connector::{
-    Config, ConnectorError, ErrorKind, Generation, Hold, Hw, OffsetChange, OffsetStore,
+    Config, ConnectorError, ErrorKind, Finding, Generation, Hold, Hw, OffsetChange, OffsetStore,
     OffsetVerdict, OtherKey, Position, RecordKind, SourceConnector as _, SourceItem, SourceOffset,
     SourceTask, Start, TableDescription,
 };
@@ -224,6 +224,12 @@ impl Rig {
     /// What the server keeps, asked while no task runs.
     pub(crate) async fn idle_hold(&self) -> Option<Hold> {
         PostgresConnector::new().hold(&self.config()).await.unwrap()
+    }
+
+    /// What the doctor finds.
+    pub(crate) async fn examine(&self) -> Result<Vec<Finding>, ConnectorError> {
+        let offset = self.stored.last();
+        PostgresConnector::new().examine(&self.config(), offset.as_ref()).await
     }
 
     /// Lets go of the slot for good.

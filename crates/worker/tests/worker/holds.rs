@@ -11,6 +11,7 @@ fn hold() -> Hold {
     Hold {
         says: "the slot holds 7 bytes".to_owned(),
         remedy: format!("highwater connector resume {CONNECTOR_NAME}"),
+        by_hand: "drop the slot".to_owned(),
         pressing: true,
         facts: vec![("held_bytes", "7".to_owned())],
     }
