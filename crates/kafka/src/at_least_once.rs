@@ -244,8 +244,4 @@ impl Writer for AtLeastOnce {
     async fn commit(&mut self) -> Result<(), KafkaError> {
         self.settle(Book::Records).await
     }
-
-    async fn abort(&mut self) -> Result<(), KafkaError> {
-        Ok(())
-    }
 }

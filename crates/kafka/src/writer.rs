@@ -1,4 +1,4 @@
-//! Writing with a delivery contract: begin, send, offsets, commit, abort.
+//! Writing with a delivery contract: begin, send, offsets, commit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,8 +81,8 @@ impl WriterSettings {
 /// Writes records, and the offsets behind them, under one delivery contract.
 ///
 /// Order of use: `begin`, any number of `send`, `offsets` with the offset records of what was
-/// acknowledged, `commit`. At-least-once: `begin` and `abort` do nothing, `offsets` sends and waits,
-/// `commit` waits until all that was sent is acknowledged. After an error with `fatal` the writer
+/// acknowledged, `commit`. At-least-once: `begin` opens nothing, `offsets` sends and waits, `commit`
+/// waits until all that was sent is acknowledged. After an error with `fatal` the writer
 /// must be dropped: the fate of what was in flight is unknown and nothing of it may be reported
 /// as safe.
 #[async_trait]
@@ -115,9 +115,6 @@ pub trait Writer: Send + Sync {
     /// Ends the transaction; on return everything is safe. An error leaves the outcome unknown
     /// unless it says otherwise.
     async fn commit(&mut self) -> Result<(), KafkaError>;
-
-    /// Drops what is open.
-    async fn abort(&mut self) -> Result<(), KafkaError>;
 }
 
 /// An at-least-once writer: idempotent producer, acks=all. To be made inside a Tokio runtime, where

@@ -87,8 +87,4 @@ impl Writer for MemoryWriter {
     async fn commit(&mut self) -> Result<(), KafkaError> {
         Ok(())
     }
-
-    async fn abort(&mut self) -> Result<(), KafkaError> {
-        Ok(())
-    }
 }

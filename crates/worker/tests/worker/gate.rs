@@ -81,8 +81,4 @@ impl Writer for Gated {
     async fn commit(&mut self) -> Result<(), KafkaError> {
         self.inner.commit().await
     }
-
-    async fn abort(&mut self) -> Result<(), KafkaError> {
-        self.inner.abort().await
-    }
 }
