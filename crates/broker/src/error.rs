@@ -48,7 +48,8 @@ impl BrokerError {
         }
     }
 
-    pub(crate) fn listening(address: SocketAddr, source: std::io::Error) -> Self {
+    /// Of a system that does not let an address be listened on.
+    pub fn listening(address: SocketAddr, source: std::io::Error) -> Self {
         match source.kind() {
             std::io::ErrorKind::AddrInUse => Self::AddressTaken { address },
             _ => Self::Listen { address, source },

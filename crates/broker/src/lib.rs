@@ -61,4 +61,4 @@ pub use broker::Broker;
 pub use config::{AutoCreate, BrokerConfig, Endpoint, Limits, Reach};
 pub use counters::describe_metrics;
 pub use error::BrokerError;
-pub use places::{Loss, Place, Places};
+pub use places::{Door, Loss, Place};

@@ -5,13 +5,16 @@
 //! keep no client out.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 /// Places for connections.
 #[derive(Debug)]
-pub struct Places {
+struct Places {
     limit: usize,
     taken: Mutex<Taken>,
 }
@@ -37,18 +40,13 @@ pub struct Loss(oneshot::Receiver<()>);
 
 impl Places {
     /// So many places; one at least.
-    pub fn new(limit: usize) -> Arc<Self> {
+    fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit: limit.max(1), taken: Mutex::default() })
-    }
-
-    /// How many places there are.
-    pub const fn limit(&self) -> usize {
-        self.limit
     }
 
     /// A place for a new connection, if need be that of the oldest newcomer, and how the
     /// connection hears that it has lost it. None where clients have all places.
-    pub fn take(self: &Arc<Self>) -> Option<(Place, Loss)> {
+    fn take(self: &Arc<Self>) -> Option<(Place, Loss)> {
         let mut taken = self.taken();
         if taken.clients.len() + taken.newcomers.len() >= self.limit {
             taken.newcomers.pop_first()?;
@@ -61,7 +59,7 @@ impl Places {
     }
 
     /// Takes the place of the oldest newcomer away, for want of something else than places.
-    pub fn make_room(&self) -> bool {
+    fn make_room(&self) -> bool {
         self.taken().newcomers.pop_first().is_some()
     }
 
@@ -96,6 +94,69 @@ impl Drop for Place {
         let mut taken = self.places.taken();
         taken.clients.remove(&self.number);
         taken.newcomers.remove(&self.number);
+    }
+}
+
+/// How long to wait after the system refused to accept, which it does when files run out.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How often the log says that somebody could not be let in.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+
+/// Lets the connections of a listener in, as long as there are places.
+#[derive(Debug)]
+pub struct Door {
+    listener: &'static str,
+    places: Arc<Places>,
+    /// Counts those that are turned away.
+    turned_away: fn(),
+    reported: Option<Instant>,
+}
+
+impl Door {
+    /// With so many places; `listener` is its name in the server's log.
+    pub fn new(listener: &'static str, places: usize, turned_away: fn()) -> Self {
+        Self { listener, places: Places::new(places), turned_away, reported: None }
+    }
+
+    /// A connection with its place, from what a listener accepted.
+    pub async fn admit<S>(
+        &mut self,
+        accepted: io::Result<(S, SocketAddr)>,
+    ) -> Option<(S, SocketAddr, (Place, Loss))> {
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                self.failed(&error).await;
+                return None;
+            }
+        };
+        let place = self.places.take();
+        if place.is_none() {
+            (self.turned_away)();
+            let (listener, limit) = (self.listener, self.places.limit);
+            self.report(|| tracing::warn!(listener, %peer, limit, "turned away: too many clients"));
+        }
+        Some((stream, peer, place?))
+    }
+
+    /// The system gave no connection. Mostly the process has no file left: the oldest newcomer
+    /// gives up its own. Where the peer went away before it was let in, nobody else shall feel it.
+    async fn failed(&mut self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::ConnectionAborted {
+            return;
+        }
+        let replaced = self.places.make_room();
+        let listener = self.listener;
+        self.report(|| tracing::warn!(listener, %error, replaced, "no connection was accepted"));
+        tokio::time::sleep(PAUSE).await;
+    }
+
+    fn report(&mut self, say: impl FnOnce()) {
+        if self.reported.is_none_or(|last| last.elapsed() >= REPORT_EVERY) {
+            self.reported = Some(Instant::now());
+            say();
+        }
     }
 }
 
@@ -145,5 +206,18 @@ mod tests {
         assert!(places.take().is_none(), "the first one had lost its place already");
         drop(second);
         assert!(places.take().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_went_away_costs_nobody_a_place() {
+        let mut door = Door::new("test", 2, || {});
+        let peer: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let (_, _, (_place, loss)) = door.admit(Ok(((), peer))).await.unwrap();
+        let began = tokio::time::Instant::now();
+        let failed = |kind: io::ErrorKind| Err::<((), SocketAddr), _>(kind.into());
+        assert!(door.admit(failed(io::ErrorKind::ConnectionAborted)).await.is_none());
+        assert!(began.elapsed().is_zero() && door.places.taken().newcomers.len() == 1);
+        assert!(door.admit(failed(io::ErrorKind::Other)).await.is_none());
+        assert!(began.elapsed() == PAUSE && came(loss), "no file is left");
     }
 }

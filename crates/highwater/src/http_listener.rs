@@ -1,11 +1,11 @@
 //! Serves HTTP connections within bounds: their number, the size of a request's head, and the time
 //! that its parts may take. Bodies have theirs in `http_body`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::{Request, StatusCode};
-use highwater_broker::{Loss, Place, Places};
+use highwater_broker::{Door, Loss, Place};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -24,10 +24,6 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// Request line and headers together; the longest `pos` of a stream is half of it.
 const LARGEST_HEAD: usize = 32 << 10;
-/// How long to wait after the system refused to accept, which it does when files run out.
-const PAUSE: Duration = Duration::from_millis(50);
-/// How often the log says that somebody could not be let in.
-const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// Accepts until `stopping`, then lets requests that are under way end.
 pub(crate) async fn serve(
@@ -36,7 +32,7 @@ pub(crate) async fn serve(
     connections: usize,
     stopping: watch::Receiver<bool>,
 ) {
-    let mut door = Door { places: Places::new(connections), reported: None };
+    let mut door = Door::new("HTTP", connections, turned_away);
     let mut serving = JoinSet::new();
     let mut stop = stopping.clone();
     loop {
@@ -44,7 +40,7 @@ pub(crate) async fn serve(
             biased;
             () = stopped(&mut stop) => break,
             Some(_) = serving.join_next() => {}
-            accepted = listener.accept() => if let Some((stream, place)) = door.admit(accepted).await {
+            accepted = listener.accept() => if let Some((stream, _, place)) = door.admit(accepted).await {
                 serving.spawn(serve_connection(stream, router.clone(), place, stopping.clone()));
             },
         }
@@ -71,41 +67,8 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
-/// Lets connections in.
-struct Door {
-    places: std::sync::Arc<Places>,
-    reported: Option<Instant>,
-}
-
-impl Door {
-    async fn admit(
-        &mut self,
-        accepted: std::io::Result<(TcpStream, std::net::SocketAddr)>,
-    ) -> Option<(TcpStream, (Place, Loss))> {
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                let replaced = self.places.make_room();
-                self.report(|| tracing::warn!(%error, replaced, "no HTTP connection was accepted"));
-                tokio::time::sleep(PAUSE).await;
-                return None;
-            }
-        };
-        let place = self.places.take();
-        if place.is_none() {
-            counter!("highwater_http_connections_refused_total").increment(1);
-            let limit = self.places.limit();
-            self.report(|| tracing::warn!(limit, "turned away: too many HTTP clients"));
-        }
-        Some((stream, place?))
-    }
-
-    fn report(&mut self, say: impl FnOnce()) {
-        if self.reported.is_none_or(|last| last.elapsed() >= REPORT_EVERY) {
-            self.reported = Some(Instant::now());
-            say();
-        }
-    }
+fn turned_away() {
+    counter!("highwater_http_connections_refused_total").increment(1);
 }
 
 /// A connection that is counted as open until dropped.
