@@ -1,4 +1,5 @@
 //! Bodies of HTTP requests, gathered before anybody looks at them: whole, bounded and in time.
+//! The parts behind have no bound of their own, beside the 2 MiB that their library brings.
 
 use std::sync::Arc;
 use std::time::Duration;

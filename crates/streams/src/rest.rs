@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::{DefaultBodyLimit, Path, Query, State, WebSocketUpgrade};
+use axum::extract::{Path, Query, State, WebSocketUpgrade};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -24,8 +24,6 @@ use crate::trail::TopicPartition;
 use crate::{state, status, vetting};
 
 const BASE: &str = "/services/v2/stream";
-/// A configuration is never larger.
-const LARGEST_BODY: usize = 1 << 20;
 /// Largest message taken from a client, which has none to send.
 const LARGEST_MESSAGE: usize = 64 << 10;
 /// What a client sends is read in pieces of this size; control frames are smaller.
@@ -42,7 +40,6 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         )
         .route("/highwater/v1/streams", get(status::list))
         .route("/highwater/v1/streams/{name}", get(status::show))
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(service)
 }
 

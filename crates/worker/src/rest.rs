@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Query, Request, State};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::routing::{get, post, put};
@@ -21,7 +21,6 @@ pub(crate) type App = State<Arc<Herder>>;
 
 /// The API in front of `herder`.
 pub(crate) fn router(herder: Arc<Herder>) -> Router {
-    let limit = herder.config.max_body_bytes;
     let config =
         get(connectors::config).put(connectors::put_config).patch(connectors::patch_config);
     let stored = get(offsets::list).patch(offsets::alter).delete(offsets::reset);
@@ -43,7 +42,6 @@ pub(crate) fn router(herder: Arc<Herder>) -> Router {
         .route("/connectors/{name}/offsets", stored)
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
-        .layer(DefaultBodyLimit::max(limit))
         .with_state(herder)
 }
 

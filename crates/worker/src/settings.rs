@@ -37,8 +37,6 @@ pub struct WorkerConfig {
     pub start_timeout: Duration,
     /// Largest record that a task sends, in bytes, unless a connector says otherwise.
     pub max_record_bytes: usize,
-    /// Largest body that the REST API reads, in bytes.
-    pub max_body_bytes: usize,
     /// See [`WriterFactory`]; at-least-once by default.
     pub writers: WriterFactory,
 }
@@ -58,7 +56,6 @@ impl WorkerConfig {
             hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),
             max_record_bytes: 10 << 20,
-            max_body_bytes: 1 << 20,
             writers: Arc::new(highwater_kafka::at_least_once),
         }
     }
