@@ -37,7 +37,7 @@ LONGEST_FUNCTION = 100
 MEDIAN_FUNCTION = 9
 # Names that say nothing about what is inside.
 EMPTY_NAMES = {"util", "utils", "common", "types", "helper", "helpers", "manager", "misc"}
-REASONLESS = re.compile(r"#!?\[allow\((?!.*reason\s*=)[^)]*\)\]")
+REASONLESS = re.compile(r"#!?\[(allow|expect)\((?!.*reason\s*=)[^)]*\)\]")
 
 
 def graph(crates, top=TOP):
@@ -100,7 +100,7 @@ def allowances(path, text):
     """Lints that are switched off without a reason."""
     for number, line in enumerate(text.splitlines(), start=1):
         if REASONLESS.search(line):
-            yield f"{path}:{number}: allow without a reason"
+            yield f"{path}:{number}: allow or expect without a reason"
 
 
 def findings():

@@ -47,7 +47,8 @@ class Words(unittest.TestCase):
 
     def test_an_allowance_wants_a_reason(self):
         text = '#[allow(dead_code)]\n#[allow(dead_code, reason = "kept for the shim")]\n'
-        self.assertEqual(len(list(house.allowances("x.rs", text))), 1)
+        text += '#[expect(dead_code)]\n#![expect(dead_code, reason = "a later lint says so")]\n'
+        self.assertEqual(len(list(house.allowances("x.rs", text))), 2)
 
 
 class Functions(unittest.TestCase):

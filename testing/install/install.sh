@@ -28,16 +28,16 @@ have_postgres() {
 
 have_rust() { cargo --version 2>/dev/null | grep -qF "cargo $toolchain"; }
 
-# The packages, by their names on Debian and Ubuntu. librdkafka is built from source, in C, with
-# Make and a C++ compiler that its configure script asks for.
+# The packages, by their names on Debian and Ubuntu. Some of the libraries are C (zstd, ring).
 want cc build-essential
-want c++ build-essential
 want make build-essential
-want pkg-config pkg-config
 want kcat kcat
 want curl curl
 have_python || missing+=(python3)
 if [ "${1:-}" = test ]; then
+    # librdkafka, which the broker is tried with, is built from source; its configure script asks for these.
+    want c++ build-essential
+    want pkg-config pkg-config
     # Other people's Kafka clients are tried in a virtual environment.
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
     # Debezium Engine is what tests and benches compare with (testing/debezium).
