@@ -7,8 +7,11 @@ use serde_json::Value;
 
 use crate::failure::{Exit, Failure};
 
-/// Code of a server that does not answer.
+/// Code of an address where no server could be connected to.
 pub(crate) const UNREACHABLE: &str = "UNREACHABLE";
+
+/// Code of a server that was connected to and gave no answer.
+const SERVER_SILENT: &str = "SERVER_SILENT";
 
 /// Calls one server.
 pub(crate) struct Api {
@@ -42,7 +45,7 @@ impl Api {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = request.send().await.map_err(|error| self.unanswered(&error))?;
         self.read(response).await
     }
 
@@ -52,28 +55,39 @@ impl Api {
 
     async fn read(&self, response: Response) -> Result<Value, Failure> {
         let status = response.status();
-        let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+        let text = response.text().await.map_err(|error| self.unanswered(&error))?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         if status.is_success() { Ok(body) } else { Err(refusal(status, &body, &text)) }
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> Failure {
-        Failure::new(
-            Exit::Unreachable,
-            UNREACHABLE,
-            format!("no Highwater server answers at {}: {}", self.url, root_cause(error)),
-        )
-        .kept("nothing was changed, as far as an answer can tell")
-        .remedy("start one with `highwater server`, or name its address with --url; highwater doctor looks for the cause")
+    fn unanswered(&self, error: &reqwest::Error) -> Failure {
+        let (url, cause) = (&self.url, root_cause(error));
+        let failed = |code, what| Failure::new(Exit::Unreachable, code, what);
+        if error.is_connect() {
+            failed(UNREACHABLE, format!("no Highwater server answers at {url}: {cause}"))
+                .kept("nothing was changed: nothing was asked")
+                .remedy("start one with `highwater server`, or name its address with --url; highwater doctor looks for the cause")
+        } else {
+            failed(SERVER_SILENT, format!("{url} was connected to and gave no answer: {cause}"))
+                .kept("what was asked for may be done or not; the server goes on with it")
+                .remedy("see that --url is a Highwater server and what its log says, look at the state with a command that shows it, then try again")
+        }
     }
 }
 
 /// The server's address as it stands in front of every path.
 fn base(url: &str) -> Result<String, Failure> {
     let parsed = reqwest::Url::parse(url).ok();
-    let is_http = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    if parsed.as_ref().is_some_and(is_http) {
-        return Ok(url.trim_end_matches('/').to_owned());
+    match parsed.as_ref().filter(|parsed| parsed.has_host()).map(reqwest::Url::scheme) {
+        Some("http") => return Ok(url.trim_end_matches('/').to_owned()),
+        // Built without TLS: a connection would fail as if nobody answered.
+        Some("https") => {
+            let failure = "commands speak http only in this release, and --url names https";
+            return Err(Failure::usage(failure).remedy(
+                "run the command where the server listens, with --url http://127.0.0.1:8083, or through a tunnel: ssh -L 8083:127.0.0.1:8083 HOST",
+            ));
+        }
+        _ => {}
     }
     let failure = Failure::usage(format!("--url {url} is not the URL of a server"));
     let with_scheme = format!("http://{url}");
@@ -149,13 +163,28 @@ mod tests {
     #[test]
     fn an_address_without_its_scheme_is_a_usage_error() {
         assert_eq!(base("http://127.0.0.1:8083/").unwrap(), "http://127.0.0.1:8083");
-        for (url, remedy) in
-            [("127.0.0.1:8083", "http://127.0.0.1:8083"), ("ftp://x", "http://"), ("", "http://")]
-        {
+        for (url, remedy) in [
+            ("127.0.0.1:8083", "http://127.0.0.1:8083"),
+            ("ftp://x", "http://"),
+            ("", "http://"),
+            ("https://hw.example", "ssh -L"),
+        ] {
             let failure = base(url).unwrap_err();
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.remedy.contains(remedy), "{}", failure.remedy);
         }
+    }
+
+    #[tokio::test]
+    async fn who_connects_and_does_not_answer_is_not_taken_for_nobody() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let api = Api::new(&url).unwrap();
+        let hangs_up = async { drop(listener.accept().await) };
+        let (asked, ()) = tokio::join!(api.get("/"), hangs_up);
+        assert_eq!(asked.unwrap_err().code, SERVER_SILENT);
+        drop(listener);
+        assert_eq!(api.get("/").await.unwrap_err().code, UNREACHABLE);
     }
 
     #[test]

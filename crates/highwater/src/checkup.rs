@@ -11,11 +11,15 @@ use highwater_log::{Log, LogError, Opening, PartitionState};
 use highwater_streams::Streams;
 use highwater_worker::Worker;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use crate::machine;
+use crate::open_files::OpenFiles;
 
 /// The parts that are looked at.
 pub(crate) struct Checkup {
+    /// One at a time: it syncs files and logs in at the sources, whoever asks.
+    pub(crate) one: Mutex<()>,
     pub(crate) log: Log,
     pub(crate) worker: Worker,
     pub(crate) streams: Streams,
@@ -33,11 +37,12 @@ impl Checkup {
     }
 
     async fn findings(&self) -> Vec<Finding> {
+        let _one = self.one.lock().await;
         let data_dir = self.data_dir.clone();
         // It syncs, which may take its time.
         let folder = tokio::task::spawn_blocking(move || machine::of_folder(&data_dir)).await;
         let mut findings = folder.unwrap_or_default();
-        findings.extend(machine::of_open_files(machine::open_files()));
+        findings.extend(OpenFiles::granted().few());
         findings.extend(self.listeners.iter().filter_map(|(flag, at)| of_listener(flag, *at)));
         findings.extend(of_opening(self.log.opening()));
         let free = machine::space(&self.data_dir).map_or(u64::MAX, |space| space.free);

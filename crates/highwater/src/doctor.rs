@@ -1,5 +1,6 @@
 //! `highwater doctor`: asks the server, or looks around where none answers.
 
+use highwater_broker::BrokerError;
 use highwater_connector::{Finding, Severity};
 use highwater_log::{RealFileSystem, Standing};
 use serde_json::Value;
@@ -8,6 +9,8 @@ use crate::api::{Api, UNREACHABLE};
 use crate::checkup::report;
 use crate::cli::{Cli, DoctorFlags, Output, ServerFlags};
 use crate::failure::{Exit, Failure};
+use crate::open_files::OpenFiles;
+use crate::server::HTTP_ADDRESS;
 use crate::settings::{self, Settings};
 use crate::{machine, output};
 
@@ -63,7 +66,7 @@ fn offline(url: &str, flags: &DoctorFlags) -> Vec<Finding> {
         Ok(Standing::InUse) => findings.extend(machine::of_folder(&settings.data_dir)),
         Ok(Standing::Free) => {
             findings.extend(machine::of_folder(&settings.data_dir));
-            findings.extend(ports(&settings));
+            findings.extend(addresses(&settings));
         }
         Err(error) => findings.push(
             Finding::new(
@@ -76,15 +79,23 @@ fn offline(url: &str, flags: &DoctorFlags) -> Vec<Finding> {
             .about(format!("data folder {}", settings.data_dir.display())),
         ),
     }
-    findings.extend(machine::of_open_files(machine::open_files()));
+    // As a server does: it takes as many as the system allows.
+    findings.extend(OpenFiles::claim().few());
     findings
 }
 
-fn ports(settings: &Settings) -> Vec<Finding> {
-    [("--kafka-listen", settings.kafka_listen), ("--http-listen", settings.http_listen)]
-        .into_iter()
-        .filter_map(|(flag, address)| machine::of_port(flag, address))
-        .collect()
+/// What a start would say of the addresses.
+fn addresses(settings: &Settings) -> Vec<Finding> {
+    let (kafka, http) = (settings.kafka_listen, settings.http_listen);
+    let of_kafka = |error| BrokerError::listening(kafka, error).code();
+    let of_http = |_| HTTP_ADDRESS;
+    [
+        machine::of_address("--kafka-listen", kafka, of_kafka),
+        machine::of_address("--http-listen", http, of_http),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn unreachable(url: &str, settings: &Settings, in_use: bool) -> Finding {
@@ -147,6 +158,26 @@ mod tests {
         assert!(found(&flags).contains(&UNREACHABLE));
         std::fs::write(folder.path().join("meta.properties"), "version=1\n").unwrap();
         assert!(found(&flags).contains(&"LOG_OTHER_VERSION"), "{:?}", found(&flags));
+    }
+
+    #[test]
+    fn addresses_that_are_taken_have_the_codes_of_a_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("highwater.toml");
+        let taken = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        let [kafka, http] = taken.each_ref().map(|taken| taken.local_addr().unwrap());
+        std::fs::write(&config, format!("kafka.listen = '{kafka}'\nhttp.listen = '{http}'"))
+            .unwrap();
+        let dir = folder.path().join("data");
+        std::fs::create_dir(&dir).unwrap();
+        let meta = "highwater.format=1\ncluster.id=x\n";
+        std::fs::write(dir.join("meta.properties"), meta).unwrap();
+        let flags = DoctorFlags { config: Some(config), data_dir: Some(dir) };
+        let found = found(&flags);
+        assert!(
+            found.contains(&"KAFKA_ADDRESS_TAKEN") && found.contains(&HTTP_ADDRESS),
+            "{found:?}"
+        );
     }
 
     #[test]

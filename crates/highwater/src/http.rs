@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use crate::guard::{self, Refusal};
 use crate::http_body::{Bodies, Gathered};
-use crate::measures;
+use crate::measures::{self, LogMeasures};
 use crate::readiness::{Phase, Readiness};
 
 /// Stands before the parts' routes: closed while the server starts, and saying why.
@@ -25,7 +25,7 @@ pub(crate) struct Gate {
     pub(crate) readiness: Readiness,
     parts: OnceLock<Router>,
     /// What is measured, once it is open.
-    log: OnceLock<(Log, PathBuf)>,
+    log: OnceLock<LogMeasures>,
 }
 
 impl Gate {
@@ -44,15 +44,15 @@ impl Gate {
     /// Shows the log and its folder among the metrics.
     pub(crate) fn measure(&self, log: Log, data_dir: PathBuf) {
         // It is opened once.
-        let _ = self.log.set((log, data_dir));
+        let _ = self.log.set(LogMeasures::new(log, data_dir));
     }
 
     fn metrics(&self, recorded: &PrometheusHandle) -> String {
         measures::of_process();
-        if let Some((log, data_dir)) = self.log.get() {
-            measures::of_log(log, data_dir);
+        if let Some(log) = self.log.get() {
+            log.take();
         }
-        recorded.render()
+        measures::text(recorded)
     }
 
     async fn through(&self, request: Request<Body>) -> Response {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use highwater_log::RealFileSystem;
+use crate::machine;
 
 /// Less than this holds not even the server's own topics.
 const LEAST: u64 = 1 << 20;
@@ -39,8 +39,9 @@ impl LogLimit {
             Self::Bytes(bytes) => Some(bytes),
             Self::None => None,
             // A file system without a size, such as some network ones, has no share either.
-            Self::Percent(share) => Some(RealFileSystem::volume_bytes(data_dir)? / 100 * share)
-                .filter(|bytes| *bytes > 0),
+            Self::Percent(share) => {
+                Some(machine::space(data_dir)?.total / 100 * share).filter(|bytes| *bytes > 0)
+            }
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `highwater`: the server and its command line in one binary. Nothing but wiring lives here.
+//! `highwater`: the server, wired of the other crates' parts, and its command line in one binary.
 
 mod announcement;
 mod api;

@@ -1,7 +1,8 @@
 //! What is measured when somebody asks for metrics: the log's partitions, its volume, the process.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::{Method, StatusCode};
@@ -10,6 +11,7 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::machine;
+use crate::open_files::OpenFiles;
 
 /// Upper bounds of the buckets of every histogram of seconds: from a fast sync to a slow answer.
 const SECONDS: [f64; 14] =
@@ -98,37 +100,78 @@ pub(crate) fn method(method: &Method) -> &'static str {
     }
 }
 
-/// Looks at the log and its volume.
-pub(crate) fn of_log(log: &Log, data_dir: &Path) {
-    let mut states: BTreeMap<&str, u32> =
-        ["online", "poisoned", "offline"].map(|state| (state, 0)).into();
-    for topic in log.topics() {
-        let mut bytes = 0;
-        let partitions =
-            (0..topic.partitions).filter_map(|index| log.partition(&topic.name, index));
-        for (index, partition) in partitions.enumerate() {
-            let marks = partition.watermarks_now();
-            bytes += partition.size();
-            *states.entry(state(marks.state)).or_default() += 1;
-            let at = |name: &'static str, offset: i64| {
-                let labels = [("topic", topic.name.clone()), ("partition", index.to_string())];
-                gauge!(name, &labels).set(number(offset));
-            };
-            at("highwater_log_start_offset", marks.log_start);
-            at("highwater_log_end_offset", marks.log_end);
-            at("highwater_log_high_watermark", marks.high_watermark);
+/// The log and its volume, as they are measured.
+pub(crate) struct LogMeasures {
+    log: Log,
+    data_dir: PathBuf,
+    /// Topics that have series, with their partitions.
+    shown: Mutex<BTreeMap<String, i32>>,
+}
+
+impl LogMeasures {
+    pub(crate) fn new(log: Log, data_dir: PathBuf) -> Self {
+        Self { log, data_dir, shown: Mutex::default() }
+    }
+
+    /// Looks at them.
+    pub(crate) fn take(&self) {
+        let mut states: BTreeMap<&str, u32> =
+            ["online", "poisoned", "offline"].map(|state| (state, 0)).into();
+        let topics = self.log.topics();
+        self.forget(topics.iter().map(|topic| (topic.name.clone(), topic.partitions)).collect());
+        for topic in topics {
+            let mut bytes = 0;
+            for index in 0..topic.partitions {
+                let Some(partition) = self.log.partition(&topic.name, index) else { continue };
+                let marks = partition.watermarks_now();
+                bytes += partition.size();
+                *states.entry(state(marks.state)).or_default() += 1;
+                let offsets = [marks.log_start, marks.log_end, marks.high_watermark];
+                of_partition(&topic.name, index, offsets.map(number));
+            }
+            gauge!("highwater_log_bytes", "topic" => topic.name).set(bytes as f64);
         }
-        gauge!("highwater_log_bytes", "topic" => topic.name).set(bytes as f64);
+        for (state, count) in states {
+            gauge!("highwater_log_partitions", "state" => state.to_owned()).set(count);
+        }
+        gauge!("highwater_log_held_bytes").set(self.log.held_bytes() as f64);
+        gauge!("highwater_log_limit_bytes").set(self.log.limit_bytes().unwrap_or(0) as f64);
+        if let Ok(space) = machine::space(&self.data_dir) {
+            gauge!("highwater_log_volume_free_bytes").set(space.free as f64);
+            gauge!("highwater_log_volume_size_bytes").set(space.total as f64);
+        }
     }
-    for (state, count) in states {
-        gauge!("highwater_log_partitions", "state" => state.to_owned()).set(count);
+
+    /// Ends the series of topics that are there no more.
+    fn forget(&self, there: BTreeMap<String, i32>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        for (topic, partitions) in shown.iter().filter(|(topic, _)| !there.contains_key(*topic)) {
+            for index in 0..*partitions {
+                of_partition(topic, index, [f64::NAN; 3]);
+            }
+            gauge!("highwater_log_bytes", "topic" => topic.clone()).set(f64::NAN);
+        }
+        *shown = there;
     }
-    gauge!("highwater_log_held_bytes").set(log.held_bytes() as f64);
-    gauge!("highwater_log_limit_bytes").set(log.limit_bytes().unwrap_or(0) as f64);
-    if let Ok(space) = machine::space(data_dir) {
-        gauge!("highwater_log_volume_free_bytes").set(space.free as f64);
-        gauge!("highwater_log_volume_size_bytes").set(space.total as f64);
+}
+
+fn of_partition(topic: &str, index: i32, offsets: [f64; 3]) {
+    let names =
+        ["highwater_log_start_offset", "highwater_log_end_offset", "highwater_log_high_watermark"];
+    let labels = [("topic", topic.to_owned()), ("partition", index.to_string())];
+    for (name, offset) in names.into_iter().zip(offsets) {
+        gauge!(name, &labels).set(offset);
     }
+}
+
+/// What was recorded, in Prometheus' text format. The recorder forgets no series: those of
+/// connectors and topics that are gone were set to NaN, and are left out.
+pub(crate) fn text(recorded: &PrometheusHandle) -> String {
+    without_ended(&recorded.render())
+}
+
+fn without_ended(text: &str) -> String {
+    text.split_inclusive('\n').filter(|line| !line.trim_end().ends_with(" NaN")).collect()
 }
 
 const fn state(state: PartitionState) -> &'static str {
@@ -148,7 +191,7 @@ const fn number(offset: i64) -> f64 {
 pub(crate) fn of_process() {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     gauge!("process_open_fds").set(number(i64::try_from(open).unwrap_or(i64::MAX)));
-    gauge!("process_max_fds").set(machine::open_files().unwrap_or(u64::MAX) as f64);
+    gauge!("process_max_fds").set(OpenFiles::granted().limit() as f64);
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     if let Some(bytes) = resident(&read("/proc/self/status")) {
         gauge!("process_resident_memory_bytes").set(bytes as f64);
@@ -178,7 +221,38 @@ fn now_seconds() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn series_that_ended_are_left_out() {
+        let text = "# TYPE a gauge\na{topic=\"x NaN\"} 1\na{topic=\"y\"} NaN\n\nb 2\n";
+        assert_eq!(without_ended(text), "# TYPE a gauge\na{topic=\"x NaN\"} 1\n\nb 2\n");
+    }
+
+    #[test]
+    fn a_topic_that_was_deleted_is_shown_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = Arc::new(highwater_log::RealFileSystem);
+        let log = Log::open(fs, folder.path(), highwater_log::LogConfig::default()).unwrap();
+        for topic in ["kept", "gone"] {
+            log.create_topic(topic, 2, highwater_log::TopicConfig::default()).unwrap();
+        }
+        let measures = LogMeasures::new(log.clone(), folder.path().to_owned());
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let scrape = || {
+            metrics::with_local_recorder(&recorder, || measures.take());
+            text(&recorder.handle())
+        };
+        assert_eq!(scrape().matches("topic=\"gone\"").count(), 7);
+        log.delete_topic("gone").unwrap();
+        let left = scrape();
+        assert_eq!(left.matches("topic=\"gone\"").count(), 0, "{left}");
+        assert_eq!(left.matches("topic=\"kept\"").count(), 7, "{left}");
+        log.create_topic("gone", 1, highwater_log::TopicConfig::default()).unwrap();
+        assert_eq!(scrape().matches("topic=\"gone\"").count(), 4);
+    }
 
     #[test]
     fn what_the_system_says_of_the_process_is_read() {

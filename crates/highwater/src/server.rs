@@ -8,7 +8,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use highwater_broker::{Broker, BrokerConfig, BrokerError, Endpoint, Reach};
 use highwater_connector::SourceConnector;
 use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
@@ -16,7 +15,7 @@ use highwater_postgres::PostgresConnector;
 use highwater_streams::{Streams, StreamsConfig};
 use highwater_worker::{Worker, WorkerConfig};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
 use crate::announcement::{self, Places};
@@ -39,6 +38,9 @@ const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What the log has to close, where the other parts took all the time there was.
 const LOG_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Code of an HTTP address that cannot be listened on.
+pub(crate) const HTTP_ADDRESS: &str = "HTTP_ADDRESS";
 
 /// How often a start that takes long says how far it is.
 const STARTING: Duration = Duration::from_secs(2);
@@ -124,14 +126,14 @@ impl Server {
         gate.readiness.enter(Phase::Streams);
         let streams = watched(&gate, start_streams(settings, &bootstrap)).await?;
         let checkup = Checkup {
+            one: Mutex::default(),
             log: log.clone(),
             worker: worker.clone(),
             streams: streams.clone(),
             data_dir: settings.data_dir.clone(),
             listeners: [("--kafka-listen", broker.local_addr()), ("--http-listen", http_address)],
         };
-        let parts = Router::new().merge(checkup.router());
-        gate.open(parts.merge(streams.router()).merge(worker.router()));
+        gate.open(checkup.router().merge(streams.router()).merge(worker.router()));
         Ok(Self { log, broker, private, worker, streams, gate, http_address, http, stop_http })
     }
 
@@ -186,7 +188,7 @@ async fn end_http(mut http: JoinHandle<()>) {
 
 async fn listen_http(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| {
-        Failure::new(Exit::Failed, "HTTP_ADDRESS", format!("--http-listen {address}: {error}"))
+        Failure::new(Exit::Failed, HTTP_ADDRESS, format!("--http-listen {address}: {error}"))
             .kept("nothing was started")
             .remedy("stop who listens there, or choose another address with --http-listen")
     })

@@ -357,6 +357,9 @@ fn every_metric_is_documented() {
     assert!(missing.is_empty(), "not in the scrape: {missing:?}");
     assert!(scrape.contains("highwater_connector_running{connector=\"shop\"} 0"), "{scrape}");
     assert!(scrape.contains("highwater_log_sync_seconds_bucket"), "{scrape}");
+    server.run(&["connector", "delete", "shop"]);
+    let scrape = get(&server.url, "/metrics");
+    assert!(!scrape.contains("connector=\"shop\""), "an alert would never end: {scrape}");
 }
 
 #[test]

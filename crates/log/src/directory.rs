@@ -101,14 +101,8 @@ pub fn look(fs: &dyn FileSystem, dir: &Path) -> Result<Standing, LogError> {
     if !exists(&lock)? {
         return Ok(Standing::Free);
     }
-    match fs.lock(&lock) {
-        Ok(lock) => {
-            drop(lock);
-            Ok(Standing::Free)
-        }
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Standing::InUse),
-        Err(error) => Err(LogError::io("lock", dir)(error)),
-    }
+    let locked = fs.is_locked(&lock).map_err(LogError::io("open", &lock))?;
+    Ok(if locked { Standing::InUse } else { Standing::Free })
 }
 
 /// Who holds the directory is written in the lock's file.

@@ -9,8 +9,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, statvfs};
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +76,9 @@ pub trait FileSystem: Send + Sync + Debug {
     /// Takes a lock that ends with the process, whose number the file tells;
     /// [`io::ErrorKind::WouldBlock`] if another holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+    /// Whether somebody holds the lock. It is asked without taking it for oneself and without
+    /// writing, so that who may only read can ask.
+    fn is_locked(&self, path: &Path) -> io::Result<bool>;
     /// True if something stands under the name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
 }
@@ -82,17 +86,6 @@ pub trait FileSystem: Send + Sync + Debug {
 /// The operating system's file system.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RealFileSystem;
-
-impl RealFileSystem {
-    /// The size in bytes of the volume on which a file or folder lies; 0 where the system does not say.
-    ///
-    /// # Errors
-    /// Of the system, also if nothing stands there.
-    pub fn volume_bytes(path: &Path) -> io::Result<u64> {
-        let found = statvfs(path)?;
-        Ok(found.f_blocks.saturating_mul(found.f_frsize))
-    }
-}
 
 impl FileSystem for RealFileSystem {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
@@ -148,15 +141,36 @@ impl FileSystem for RealFileSystem {
             .create(true)
             .truncate(false)
             .open(path)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        take(&file)?;
         // As wide as any number, so that nothing of an earlier one is left behind it.
         file.write_all_at(format!("{:<10}\n", std::process::id()).as_bytes(), 0)?;
         Ok(Box::new(RealLock(file)))
     }
 
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        let file = fs::File::open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(false),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         path.try_exists()
     }
+}
+
+/// Locks a file for this process alone. Who merely asks for the lock shares it for a moment
+/// ([`FileSystem::is_locked`]): that is waited for.
+fn take(file: &fs::File) -> io::Result<()> {
+    const MOMENT: Duration = Duration::from_millis(100);
+    let lock = || flock(file, FlockOperation::NonBlockingLockExclusive);
+    lock().or_else(|_| {
+        std::thread::sleep(MOMENT);
+        lock()
+    })?;
+    Ok(())
 }
 
 /// flock(2) ends when the last descriptor closes, so a killed process never leaves a stale lock.

@@ -169,6 +169,10 @@ impl FileSystem for Only {
         Ok(true)
     }
 
+    fn is_locked(&self, _: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
+
     fn lock(&self, _: &Path) -> io::Result<Box<dyn Lock>> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }

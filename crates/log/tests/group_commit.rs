@@ -79,6 +79,9 @@ impl FileSystem for Gated {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.real.lock(path)
     }
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        self.real.is_locked(path)
+    }
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.real.exists(path)
     }

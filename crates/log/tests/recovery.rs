@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use highwater_log::*;
@@ -176,6 +177,33 @@ fn one_process_at_a_time() {
     assert!(error.to_string().contains(&format!("in use by another process, number {me}")));
     let bench = bench.kill();
     assert!(bench.log.topics().is_empty());
+}
+
+#[test]
+fn a_look_says_who_has_the_folder_and_leaves_no_trace() {
+    let bench = Bench::new();
+    let lock = bench.dir.path().join(".lock");
+    assert_eq!(look(&RealFileSystem, bench.dir.path()).unwrap(), Standing::InUse);
+    let Bench { log, dir } = bench;
+    drop(log);
+    fs::write(&lock, "1\n").unwrap();
+    fs::set_permissions(&lock, fs::Permissions::from_mode(0o400)).unwrap();
+    assert_eq!(look(&RealFileSystem, dir.path()).unwrap(), Standing::Free);
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "1\n");
+}
+
+#[test]
+fn a_folder_that_is_only_looked_at_can_be_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    open(dir.path()).unwrap().close().unwrap();
+    let looking = fs::File::open(dir.path().join(".lock")).unwrap();
+    looking.lock_shared().unwrap();
+    let ends = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        drop(looking);
+    });
+    assert!(open(dir.path()).is_ok());
+    ends.join().unwrap();
 }
 
 #[test]

@@ -1,32 +1,60 @@
 //! What an operator should know of the connectors, for `highwater doctor`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_connector::{Finding, Severity};
+use highwater_connector::{ConnectorError, Finding, Severity};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::herder::Herder;
 use crate::looking::silent;
+use crate::pipeline::Pipeline;
 use crate::secrets;
 use crate::status::{State, Status};
 
 /// How long one source may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// All connectors, one after the other, each with its source.
-pub(crate) async fn examine(herder: &Herder) -> Vec<Finding> {
+/// How many connectors are looked at together, so that several silent sources are one wait.
+const TOGETHER: usize = 16;
+
+/// All connectors, each with its source.
+pub(crate) async fn examine(herder: &Arc<Herder>) -> Vec<Finding> {
     let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
-    let mut findings = Vec::new();
-    for name in names {
-        let standing = herder.status(&name).ok().and_then(|status| of_status(&status));
-        // Its source would say the same again.
-        let failed = standing.as_ref().is_some_and(|finding| finding.severity == Severity::Error);
-        findings.extend(standing.map(|finding| finding.of(&name)));
-        findings.extend(of_secrets(herder, &name).map(|finding| finding.of(&name)));
-        if !failed {
-            findings.extend(of_source(herder, &name).await);
+    together(names.into_iter().map(|name| of_connector(Arc::clone(herder), name))).await
+}
+
+/// What is found, in the order of those who look.
+async fn together<L>(looks: impl Iterator<Item = L>) -> Vec<Finding>
+where
+    L: Future<Output = Vec<Finding>> + Send + 'static,
+{
+    let mut found = BTreeMap::new();
+    let mut looking = JoinSet::new();
+    for (place, look) in looks.enumerate() {
+        if looking.len() == TOGETHER {
+            found.extend(looking.join_next().await.and_then(Result::ok));
         }
+        looking.spawn(async move { (place, look.await) });
     }
-    findings
+    while let Some(looked) = looking.join_next().await {
+        found.extend(looked.ok());
+    }
+    found.into_values().flatten().collect()
+}
+
+async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
+    let standing = herder.status(&name).ok().and_then(|status| of_status(&status));
+    // Its source would say the same again.
+    let failed = standing.as_ref().is_some_and(|finding| finding.severity == Severity::Error);
+    let mut findings = Vec::from_iter(standing);
+    findings.extend(of_secrets(&herder, &name));
+    if !failed {
+        findings.extend(of_source(&herder, &name).await);
+    }
+    findings.into_iter().map(|finding| finding.of(&name)).collect()
 }
 
 /// A connector that does not run, and why.
@@ -68,22 +96,23 @@ fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
 
 async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
     let Ok(pipeline) = herder.plan(name) else { return Vec::new() };
-    let stored = herder.offsets(name).await.unwrap_or_default();
+    let asked = timeout(PATIENCE, ask(herder, &pipeline)).await;
+    asked
+        .unwrap_or_else(|_| Err(silent("how it stands", PATIENCE)))
+        .unwrap_or_else(|error| vec![Finding::from_error(&error)])
+}
+
+async fn ask(herder: &Herder, pipeline: &Pipeline) -> Result<Vec<Finding>, ConnectorError> {
+    let stored = herder.offsets(&pipeline.name).await.unwrap_or_default();
     let own = stored.into_iter().find(|stored| stored.partition == pipeline.partition);
     let offset = own.and_then(|stored| stored.offset);
-    let asked = pipeline.connector.examine(&pipeline.config, offset.as_ref());
-    let findings = match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok(findings)) => findings,
-        Ok(Err(error)) => vec![Finding::from_error(&error)],
-        Err(_) => vec![Finding::from_error(&silent("what it has room for", PATIENCE))],
-    };
-    findings.into_iter().map(|finding| finding.of(name)).collect()
+    pipeline.connector.examine(&pipeline.config, offset.as_ref()).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use highwater_connector::{ConnectorError, ErrorKind};
+    use highwater_connector::ErrorKind;
 
     fn found(task: Option<State>, error: Option<ConnectorError>) -> Option<Finding> {
         let mut status = Status::unassigned();
@@ -107,5 +136,19 @@ mod tests {
         let stopped = found(None, None).unwrap().of("shop");
         assert!(stopped.what.contains("stopped since"), "{}", stopped.what);
         assert_eq!(stopped.remedy, "highwater connector resume shop");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_silent_sources_are_one_wait() {
+        let began = tokio::time::Instant::now();
+        let look = async |place: usize| {
+            // The first ones answer last.
+            tokio::time::sleep(PATIENCE - Duration::from_millis(place as u64)).await;
+            vec![Finding::new(Severity::Note, "X_1", place.to_string(), "r", "d")]
+        };
+        let found = together((0..TOGETHER).map(look)).await;
+        assert_eq!(began.elapsed(), PATIENCE);
+        let places: Vec<String> = (0..TOGETHER).map(|place| place.to_string()).collect();
+        assert_eq!(found.into_iter().map(|finding| finding.what).collect::<Vec<_>>(), places);
     }
 }

@@ -20,6 +20,12 @@ pub fn describe_metrics() {
 
 const RUNNING: &str = "highwater_connector_running";
 
+/// The connector is gone: NaN, which the server leaves out of what it shows, and which is not 0
+/// either, so that no alert goes on about it.
+pub(crate) fn gone(connector: &str) {
+    metrics::gauge!(RUNNING, "connector" => connector.to_owned()).set(f64::NAN);
+}
+
 /// A connector's task reads its source, or does not.
 pub(crate) fn running(connector: &str, running: bool) {
     let value = if running { 1.0 } else { 0.0 };

@@ -144,6 +144,7 @@ impl Runner {
                 Wish::Leave => {
                     let task = self.status.borrow().task.map(|_| State::Unassigned);
                     self.enter(State::Unassigned, task, None, "Its worker shut down").await;
+                    counters::gone(&self.name);
                     return;
                 }
             }

@@ -55,7 +55,8 @@ impl Worker {
 
     /// What an operator should know of the connectors and of their sources.
     pub async fn examine(&self) -> Vec<Finding> {
-        checkup::examine(&self.herder).await
+        // Boxed: the whole of it, with a source's connection inside, is too deep for a caller's type.
+        Box::pin(checkup::examine(&self.herder)).await
     }
 
     /// Drains all tasks to the end of a transaction, each within its bound, and ends them. What

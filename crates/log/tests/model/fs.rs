@@ -300,6 +300,10 @@ impl FileSystem for ModelFs {
         Ok(Box::new(ModelLock { fs: self.clone(), life: state.life }))
     }
 
+    fn is_locked(&self, _path: &Path) -> io::Result<bool> {
+        Ok(self.state().locked)
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         match self.state().find(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -53,6 +53,9 @@ impl FileSystem for Disk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         RealFileSystem.lock(path)
     }
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        RealFileSystem.is_locked(path)
+    }
     fn exists(&self, path: &Path) -> io::Result<bool> {
         RealFileSystem.exists(path)
     }
