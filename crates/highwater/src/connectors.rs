@@ -15,6 +15,9 @@ use crate::output;
 /// How long `create` waits for the source to be opened.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long it watches a task that fails and is started again: a wrong address is told soon.
+const RETRY_PATIENCE: Duration = Duration::from_secs(3);
+
 pub(crate) async fn run(cli: &Cli, command: &ConnectorCommand) -> Result<(), Failure> {
     let api = Api::new(&cli.url)?;
     match command {
@@ -161,16 +164,20 @@ async fn create(api: &Api, output: Output, file: &Path) -> Result<(), Failure> {
     Ok(output::result(output, &created, &text)?)
 }
 
-/// Waits until a new connector runs, failed, or is meant not to run, within [`START_PATIENCE`].
+/// Waits until a new connector runs, failed, or is meant not to run, within [`START_PATIENCE`], or
+/// [`RETRY_PATIENCE`] of its first failure.
 async fn settled(api: &Api, name: &str) -> Result<Value, Failure> {
-    let until = Instant::now() + START_PATIENCE;
+    let mut until = Instant::now() + START_PATIENCE;
     let mut progress = output::Progress::new();
     loop {
         let status = api.get(&format!("/connectors/{}/status", segment(name))).await?;
         let state = |part: &Value| part["state"].as_str().unwrap_or_default().to_owned();
         let (connector, task) = (state(&status["connector"]), state(&status["tasks"][0]));
         let opening = matches!(connector.as_str(), "" | "UNASSIGNED" | "RUNNING")
-            && matches!(task.as_str(), "" | "UNASSIGNED");
+            && matches!(task.as_str(), "" | "UNASSIGNED" | RESTARTING);
+        if task == RESTARTING {
+            until = until.min(Instant::now() + RETRY_PATIENCE);
+        }
         if !opening || Instant::now() >= until {
             progress.end();
             return Ok(status);
@@ -180,19 +187,35 @@ async fn settled(api: &Api, name: &str) -> Result<Value, Failure> {
     }
 }
 
-/// What stopped a connector that exists, in the parts that its source gave.
+/// State of a task that failed and is tried again by itself.
+const RESTARTING: &str = "RESTARTING";
+
+/// What keeps a connector that exists from running, in the parts that its source gave.
 fn failure(name: &str, status: &Value) -> Option<Failure> {
-    let error = [&status["tasks"][0], &status["connector"]]
+    let failed = [&status["tasks"][0], &status["connector"]]
         .into_iter()
-        .filter(|part| part["state"] == "FAILED")
-        .find_map(|part| part["highwater"]["error"].as_object())?;
+        .find(|part| part["state"] == "FAILED" || part["state"] == RESTARTING)?;
+    let error = failed["highwater"]["error"].as_object()?;
     let part = |key: &str| error.get(key).map(output::plain).unwrap_or_default();
-    let what = format!("connector {name} is created, but its task failed: {}", part("what"));
-    Some(
-        Failure::new(Exit::Failed, &part("code"), what)
-            .kept(part("kept"))
-            .remedy(format!("{}; then highwater connector restart {name}", part("do"))),
-    )
+    let (code, what, remedy) = (part("code"), part("what"), part("do"));
+    let failure = if failed["state"] == RESTARTING {
+        let what = format!("connector {name} is created and does not run yet: {what}");
+        let remedy = format!("{remedy}; highwater connector show {name} tells whether it runs");
+        Failure::new(Exit::Failed, &code, what).remedy(remedy)
+    } else {
+        let what = format!("connector {name} is created, but its task failed: {what}");
+        Failure::new(Exit::Failed, &code, what).remedy(and_restart(remedy, name))
+    };
+    Some(failure.kept(part("kept")))
+}
+
+/// What to do about a failed task, and that it has to be started; a remedy that steers the connector
+/// starts it itself.
+fn and_restart(remedy: String, name: &str) -> String {
+    if remedy.contains("highwater connector") {
+        return remedy;
+    }
+    format!("{remedy}; then highwater connector restart {name}")
 }
 
 /// The text of a file, or of standard input for `-`.

@@ -282,15 +282,20 @@ fn address(config: &Config, key: &str, place: &str) -> Result<SocketAddr, Failur
     })
 }
 
+/// A level, or levels by part of the program. A bare word that is no level would be taken for the
+/// name of a part, and everything else be silent.
 fn log_level(config: &Config, place: &str) -> Result<String, Failure> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let level = config.text("logging.level");
-    match tracing_subscriber::EnvFilter::try_new(level) {
-        Ok(_) => Ok(level.to_owned()),
-        Err(error) => {
-            let message = format!("is {level:?}: {error}; it must be a level, such as info");
-            Err(refused(place, &[Problem { key: "logging.level".to_owned(), message }]))
-        }
-    }
+    let is_level = |word: &str| LEVELS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let bare = |word: &&str| !word.contains(['=', '[']) && !is_level(word.trim());
+    let wrong = match tracing_subscriber::EnvFilter::try_new(level) {
+        Ok(_) => level.split(',').find(bare).map(|word| format!("{word:?} is no level")),
+        Err(error) => Some(error.to_string()),
+    };
+    let Some(wrong) = wrong else { return Ok(level.to_owned()) };
+    let message = format!("is {level:?}: {wrong}; it must be one of {}", LEVELS.join(", "));
+    Err(refused(place, &[Problem { key: "logging.level".to_owned(), message }]))
 }
 
 fn log_limit(config: &Config, place: &str) -> Result<LogLimit, Failure> {
@@ -443,7 +448,8 @@ mod tests {
             ("insecure_listen = 'yes'", ["insecure_listen", "yes", "true or false"]),
             ("shutdown_timeout_ms = 5", ["shutdown_timeout_ms", "5", "from 1000 to 3600000"]),
             ("[logging]\nformat = 'xml'", ["logging.format", "xml", "text, json"]),
-            ("[logging]\nlevel = 'a=b=c'", ["logging.level", "a=b=c", "must be a level"]),
+            ("[logging]\nlevel = 'a=b=c'", ["logging.level", "a=b=c", "must be one of off,"]),
+            ("[logging]\nlevel = 'warning'", ["logging.level", "warning", "is no level"]),
             ("[http]\nallowed_hosts = [1]", ["http.allowed_hosts", "list", "texts"]),
         ] {
             let what = refusal(file);

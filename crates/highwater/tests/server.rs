@@ -227,7 +227,10 @@ fn log_lines_in_json_bear_the_connectors_name_and_no_secret() {
     body["config"]["database.hostname"] = "127.0.0.1".into();
     body["config"]["database.port"] = gone.port().to_string().into();
     std::fs::write(&config, body.to_string()).unwrap();
-    server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+    let created = server.run(&["connector", "create", "--file", config.to_str().unwrap()]);
+    let told = stderr(&created);
+    assert!(told.contains("PG_CONNECTION") && told.contains("does not run yet"), "{told}");
+    assert_eq!(created.status.code(), Some(1));
     assert!(server.terminate());
     let text = std::fs::read_to_string(errors).unwrap();
     assert!(!text.contains("s3cret-word"), "{text}");
