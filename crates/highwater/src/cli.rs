@@ -173,7 +173,7 @@ pub(crate) enum ConnectorCommand {
     Delete {
         name: String,
         /// Stop it first and drop its replication slot at the source, if it is its own and nobody
-        /// reads it. The stored offset is of no use without the slot.
+        /// reads it. The stored offset goes too: nothing can continue from it without the slot.
         #[arg(long)]
         drop_slot: bool,
     },

@@ -112,7 +112,7 @@ async fn release(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     let answer = api.call(Method::DELETE, &path, None).await?;
     let released = answer["released"].as_str().unwrap_or("its source kept nothing for it");
     let document = json!({ "connector": name, "done": "deleted", "released": answer["released"] });
-    let text = format!("connector {name}: deleted, {released}; its topics and its offset stay");
+    let text = format!("connector {name}: deleted with its offset, {released}; its topics stay");
     Ok(output::result(output, &document, &text)?)
 }
 

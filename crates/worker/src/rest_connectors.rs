@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::configs::{self, TargetState};
 use crate::herder::{Herder, Put};
 use crate::keys;
+use crate::offset_changes::Terms;
 use crate::pipeline::Properties;
 use crate::rest::{App, Body, Params, Segments};
 use crate::rest_error::Refusal;
@@ -129,6 +130,10 @@ pub(crate) async fn delete(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let released = herder.release(&name).await?;
+    // Nothing can go on from the offset any more, and a connector of this name would be refused for it.
+    let terms =
+        Terms { allow_skip: true, reason: "what it continued from was released".to_owned() };
+    herder.reset_offsets(&name, &terms).await?;
     herder.delete(&name).await?;
     Ok(Json(json!({ "released": released })).into_response())
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Life, PATIENCE, config};
 use crate::source::{Server, lasting, passing};
+use crate::trail;
 
 fn hold() -> Hold {
     Hold {
@@ -82,6 +83,8 @@ async fn a_delete_lets_go_only_when_it_is_asked_to() {
     let expected = vec![Some(bench.server.end().offset())];
     assert_eq!(bench.server.state().released, expected, "with the offset that proves whose it is");
     assert_eq!(life.api.get("/connectors").await.expect(200), json!([]));
+    let newest = trail::offset_rows(&bench.reader).await.last().unwrap().offset.clone();
+    assert_eq!(newest, None, "nothing continues from it any more");
     life.worker.shutdown().await;
 }
 
