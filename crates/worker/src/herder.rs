@@ -276,7 +276,11 @@ impl Herder {
         match tokio::time::timeout(limit, released).await {
             Ok(Ok(released)) => Ok(released),
             Ok(Err(error)) if error.retry == Retry::Never => Err(Refusal::Connector(failed(error))),
-            Ok(Err(error)) => Err(Refusal::Source(failed(error))),
+            Ok(Err(mut error)) => {
+                // The task is stopped: nothing tries again by itself.
+                error.remedy = "ask for it once more when the source answers".to_owned();
+                Err(Refusal::Source(failed(error)))
+            }
             Err(_) => Err(Refusal::Source(failed(silent("letting go of what it keeps", limit)))),
         }
     }
