@@ -49,6 +49,7 @@ mod origin;
 mod outbox;
 mod pipeline;
 mod plugins;
+mod pulse;
 mod replay;
 mod rest;
 mod rest_connectors;

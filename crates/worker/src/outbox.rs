@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::cluster::log_error;
 use crate::ledger::{Ledger, Pending};
 use crate::offsets;
+use crate::pulse::Pulse;
 use crate::task_topics::TaskTopics;
 
 /// How long the log may take to acknowledge what is in flight: above the writer's own time-out,
@@ -58,6 +59,7 @@ pub(crate) struct Outbox {
     topics: TaskTopics,
     acknowledged: u64,
     stored: Option<SourceOffset>,
+    pulse: Pulse,
 }
 
 impl Outbox {
@@ -68,7 +70,8 @@ impl Outbox {
         limit: usize,
         topics: TaskTopics,
     ) -> Self {
-        Self { writer, ledger, slot, limit, topics, acknowledged: 0, stored: None }
+        let pulse = Pulse::default();
+        Self { writer, ledger, slot, limit, topics, acknowledged: 0, stored: None, pulse }
     }
 
     /// Opens the writer's transaction, where its contract has one.
@@ -93,6 +96,9 @@ impl Outbox {
         let limit = RecordLimit { connector: self.limit, topic: facts.max_message_bytes };
         if !limit.admits(size) {
             return Err(too_large(&outgoing, size, &limit));
+        }
+        if self.ledger.in_flight() == 0 {
+            self.pulse.sent();
         }
         let sent = match self.writer.try_send(&outgoing) {
             Ok(None) => self.writer.send(outgoing).await,
@@ -120,6 +126,9 @@ impl Outbox {
                 ConnectorError::again("LOG_OUT_OF_ORDER", ErrorKind::Log, error.to_string())
             })?;
             self.acknowledged += 1;
+        }
+        if !acks.is_empty() {
+            self.pulse.taken(self.ledger.in_flight() > 0);
         }
         Ok(self.acknowledged - before)
     }
@@ -194,11 +203,18 @@ impl Outbox {
     ) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
         let OffsetSlot { topic, key, mark } = &self.slot;
         let record = offsets::task_record(topic, key, &pending.offset, &pending.tail, mark);
+        self.pulse.sent();
         if let Err(error) = self.writer.offsets(vec![record]).await {
             return Err(self.fail(&error));
         }
+        self.pulse.taken(self.ledger.in_flight() > 0);
         self.stored = Some(pending.offset);
         Ok(self.ledger.stored(Instant::now().into_std()))
+    }
+
+    /// Tells whether the log takes what is sent, whoever waits for it meanwhile.
+    pub(crate) fn pulse(&self) -> Pulse {
+        self.pulse.clone()
     }
 
     /// The newest offset that this run stored.

@@ -4,6 +4,8 @@ use highwater_connector::{ConnectorError, Fact, Generation, Hold, SourceOffset};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::pulse::Pulse;
+
 /// Kafka Connect's states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
@@ -81,6 +83,8 @@ pub(crate) struct Status {
     pub(crate) error: Option<ConnectorError>,
     /// One sentence: whether it moves, and if not why.
     pub(crate) activity: String,
+    /// Whether the log takes what its task sends.
+    pub(crate) pulse: Pulse,
     /// The numbers of that sentence.
     pub(crate) facts: Vec<Fact>,
     /// What the source keeps for it; `None` before it was asked.
@@ -103,6 +107,7 @@ impl Status {
             task: None,
             error: None,
             activity: "Not started yet".to_owned(),
+            pulse: Pulse::default(),
             facts: Vec::new(),
             held: None,
             since: Timestamp::now(),
@@ -127,6 +132,9 @@ impl Status {
         // What is kept while it runs says nothing of what is kept once it does not.
         if !matches!(task, Some(State::Running | State::Restarting)) && task != self.task {
             self.held = None;
+        }
+        if task != Some(State::Running) {
+            self.pulse = Pulse::default();
         }
         (self.connector, self.task, self.error) = (connector, task, error);
         self.activity = activity.into();
@@ -176,9 +184,17 @@ impl Status {
         matches!(state, State::Failed | State::Restarting).then(|| error.to_string())
     }
 
+    /// What it is doing; a task that waits for the log has said what it did before.
+    fn says(&self) -> String {
+        match self.pulse.silence(Timestamp::now()) {
+            Some(silence) => format!("{}; {silence}", self.activity),
+            None => self.activity.clone(),
+        }
+    }
+
     /// What Kafka Connect has no field for.
     fn ours(&self) -> Value {
-        let mut ours = json!({ "activity": self.activity, "since": self.since.to_string() });
+        let mut ours = json!({ "activity": self.says(), "since": self.since.to_string() });
         let extra = [
             ("last_record", self.last_record.map(|time| json!(time.to_string()))),
             ("position", self.position.as_ref().map(|position| json!(position.to_string()))),

@@ -60,6 +60,8 @@ impl Running {
     /// What the source or the log says. What was acknowledged but not stored is then delivered
     /// again at the next start.
     pub(crate) async fn run(mut self) -> Result<(), ConnectorError> {
+        let pulse = self.outbox.lock().await.pulse();
+        self.status.send_modify(|status| status.pulse = pulse);
         let ended = match self.until_stopped().await {
             Ok(()) => self.finish().await,
             Err(error) => {

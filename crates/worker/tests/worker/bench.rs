@@ -160,6 +160,11 @@ impl Api {
     pub(crate) async fn until_task(&self, name: &str, state: &str) -> Value {
         self.until(name, |status| status["tasks"][0]["state"] == state).await
     }
+
+    pub(crate) async fn until_task_says(&self, name: &str, words: &str) -> Value {
+        let says = |status: &Value| status["tasks"][0]["highwater"]["activity"].to_string();
+        self.until(name, |status| says(status).contains(words)).await
+    }
 }
 
 /// An answer of the REST API.

@@ -112,6 +112,10 @@ async fn a_disk_that_fills_while_a_connector_runs_costs_nothing_but_time() {
         assert!(waited.is_err(), "round {round}: the source was told of what no disk holds");
         assert_eq!(bench.server.state().told.len(), told, "round {round}");
         assert_eq!(trail::rows(&bench.reader, "shop").await.len(), before, "reads go on");
+        if round == 3 {
+            let waits = "the log has taken nothing since";
+            life.api.until_task_says("a", waits).await;
+        }
         disk.0.store(false, Ordering::SeqCst);
     }
     tokio::time::timeout(PATIENCE, bench.server.all_told()).await.unwrap();
