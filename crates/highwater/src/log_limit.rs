@@ -2,9 +2,15 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use highwater_log::Log;
 
 use crate::machine;
+
+/// How often the size of the volume is looked at.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// Less than this holds not even the server's own topics.
 const LEAST: u64 = 1 << 20;
@@ -43,6 +49,22 @@ impl LogLimit {
                 Some(machine::space(data_dir)?.total / 100 * share).filter(|bytes| *bytes > 0)
             }
         })
+    }
+
+    /// Keeps the log to its share of a volume that may grow or shrink, for as long as it is polled.
+    pub(crate) async fn follow(self, log: Log, data_dir: PathBuf) {
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            looks.tick().await;
+            match self.bytes(&data_dir) {
+                Ok(most) if most == log.limit_bytes() => {}
+                Ok(most) => {
+                    tracing::info!(limit = %self, bytes = most, "the volume's size has changed");
+                    log.limit_to(most);
+                }
+                Err(error) => tracing::warn!(%error, "the size of the volume cannot be read"),
+            }
+        }
     }
 }
 

@@ -113,6 +113,7 @@ impl Server {
 
         let log = watched(&gate, open_log(settings, &gate)).await?;
         gate.measure(log.clone(), settings.data_dir.clone());
+        tokio::spawn(settings.log_limit.follow(log.clone(), settings.data_dir.clone()));
         gate.readiness.enter(Phase::Kafka);
         let broker = Broker::start(broker_config(settings, files), log.clone())
             .await

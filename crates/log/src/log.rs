@@ -304,7 +304,12 @@ impl Log {
 
     /// What it may hold at most, if there is a limit.
     pub fn limit_bytes(&self) -> Option<u64> {
-        self.inner.config.total_max_bytes
+        self.inner.space.most()
+    }
+
+    /// Sets what it may hold at most from now on, instead of [`LogConfig::total_max_bytes`].
+    pub fn limit_to(&self, most: Option<u64>) {
+        self.inner.space.set_most(most);
     }
 
     /// Bytes of all partitions together, as `total_max_bytes` counts them.

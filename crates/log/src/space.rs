@@ -11,10 +11,14 @@ use crate::LogError;
 /// The bytes of all segments, indexes not counted.
 #[derive(Debug)]
 pub(crate) struct Space {
-    most: Option<u64>,
+    /// [`ALL`] where there is no limit.
+    most: AtomicU64,
     held: AtomicU64,
     refused: AtomicBool,
 }
+
+/// As much as fits.
+const ALL: u64 = u64::MAX;
 
 /// What one partition holds of it.
 #[derive(Debug)]
@@ -25,7 +29,17 @@ pub(crate) struct Share {
 
 impl Space {
     pub(crate) fn new(most: Option<u64>) -> Self {
+        let most = AtomicU64::new(most.unwrap_or(ALL));
         Self { most, held: AtomicU64::new(0), refused: AtomicBool::new(false) }
+    }
+
+    /// The limit, if there is one.
+    pub(crate) fn most(&self) -> Option<u64> {
+        Some(self.most.load(Ordering::Relaxed)).filter(|most| *most != ALL)
+    }
+
+    pub(crate) fn set_most(&self, most: Option<u64>) {
+        self.most.store(most.unwrap_or(ALL), Ordering::Relaxed);
     }
 
     pub(crate) fn held(&self) -> u64 {
@@ -48,7 +62,7 @@ impl Share {
     /// by one append each.
     pub(crate) fn check(&self, bytes: u64) -> Result<(), LogError> {
         let held = self.space.held();
-        match self.space.most {
+        match self.space.most() {
             Some(most) if held + bytes > most => {
                 self.space.refused.store(true, Ordering::Relaxed);
                 Err(LogError::TotalLimit { held, most })
@@ -93,5 +107,8 @@ mod tests {
         assert_eq!(space.held(), 50);
         drop(other);
         assert_eq!(space.held(), 10);
+        assert!(one.check(91).is_err());
+        space.set_most(Some(200));
+        assert!(one.check(91).is_ok(), "the volume has grown");
     }
 }
