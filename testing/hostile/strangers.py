@@ -126,7 +126,9 @@ class Lingering:
     """Says something, and then neither goes on nor reads: the server has to end it by itself."""
 
     def __init__(self, port, saying):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=1)
+        # A connection request that a full queue drops is sent again by the system after a second.
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.socket.settimeout(1)
         try:
             self.socket.sendall(saying)
         except OSError:
