@@ -22,7 +22,7 @@ pub(crate) fn text(places: &Places, opening: &Opening) -> String {
     let Places { data_dir, kafka, http } = places;
     let facts = [
         ("data folder", whole(data_dir)),
-        ("log", found(opening.partitions(), opening.unclean())),
+        ("log", found(opening)),
         ("Kafka clients", kafka.to_string()),
         ("REST and streams", format!("http://{http}")),
         ("health", format!("http://{http}/highwater/v1/health/ready")),
@@ -42,14 +42,32 @@ fn whole(data_dir: &Path) -> String {
 }
 
 /// How the log was found.
-fn found(partitions: usize, unclean: usize) -> String {
-    match (partitions, unclean) {
-        (0, _) => "new".to_owned(),
+fn found(opening: &Opening) -> String {
+    let left = match (opening.partitions(), opening.unclean()) {
+        (0, _) => return "new".to_owned(),
         (all, 0) => format!("{all} partitions, closed cleanly at the last stop"),
-        (all, unclean) => format!(
-            "recovered: the last stop did not close {unclean} of {all} partitions; what was \
-             acknowledged is there"
-        ),
+        (all, unclean) => {
+            format!("recovered: the last stop did not close {unclean} of {all} partitions")
+        }
+    };
+    match whole_log(opening.unclean(), opening.cut().len(), opening.offline()) {
+        Some(kept) => format!("{left}; {kept}"),
+        None => left,
+    }
+}
+
+/// Whether all is there, where somebody may ask: after a stop that was not clean, or a damage.
+fn whole_log(unclean: usize, cut: usize, offline: usize) -> Option<String> {
+    match (unclean, cut, offline) {
+        (0, 0, 0) => None,
+        (_, 0, 0) => Some("what was acknowledged is there".to_owned()),
+        (_, cut, 0) => Some(format!(
+            "{cut} were cut before whole batches, which are kept aside: see highwater doctor"
+        )),
+        (_, 0, offline) => Some(format!("{offline} cannot be opened: see highwater doctor")),
+        (_, cut, offline) => Some(format!(
+            "{offline} cannot be opened, {cut} were cut before whole batches: see highwater doctor"
+        )),
     }
 }
 
@@ -73,9 +91,13 @@ mod tests {
 
     #[test]
     fn an_unclean_stop_is_said() {
-        assert_eq!(found(0, 0), "new");
-        assert!(found(4, 0).contains("cleanly"));
-        assert!(found(4, 1).contains("1 of 4"));
+        assert_eq!(found(&Opening::default()), "new");
+        assert_eq!(whole_log(0, 0, 0), None);
+        assert_eq!(whole_log(4, 0, 0).as_deref(), Some("what was acknowledged is there"));
+        for (unclean, cut, offline) in [(4, 1, 0), (4, 0, 1), (4, 1, 1), (0, 0, 1)] {
+            let said = whole_log(unclean, cut, offline).unwrap();
+            assert!(!said.contains("acknowledged") && said.contains("doctor"), "{said}");
+        }
     }
 
     #[test]

@@ -84,15 +84,37 @@ fn of_listener(flag: &str, address: SocketAddr) -> Option<Finding> {
 fn of_opening(opening: &Opening) -> Option<Finding> {
     let (unclean, all) = (opening.unclean(), opening.partitions());
     (unclean > 0).then(|| {
+        let (severity, impact) = after_unclean(&opening.cut(), opening.offline());
         Finding::new(
-            Severity::Note,
+            severity,
             "STOP_UNCLEAN",
             format!("the stop before this start did not close {unclean} of {all} partitions"),
-            "the start read them to their end; what was acknowledged is there",
+            impact,
             "stop with SIGTERM and give it shutdown_timeout_ms; journalctl -k | grep -i oom shows whether memory ran out",
         )
         .about("log")
     })
+}
+
+/// What an unclean stop has left of the log.
+fn after_unclean(cut: &[String], offline: usize) -> (Severity, String) {
+    if !cut.is_empty() {
+        let names = cut.join(", ");
+        return (
+            Severity::Warning,
+            format!(
+                "a batch of the last second was broken in {names}, and whole ones stood behind it: from there on \
+                 the log was cut, and what went is kept in a file *.cut of the partition's folder"
+            ),
+        );
+    }
+    let kept = match offline {
+        0 => "the start read them to their end; what was acknowledged is there".to_owned(),
+        _ => format!(
+            "the start read them to their end; {offline} cannot be opened, which are named here as well"
+        ),
+    };
+    (Severity::Note, kept)
 }
 
 /// How near the log is to `log.total_max_bytes`, and whether the volume is full before it.
@@ -177,6 +199,20 @@ mod tests {
     fn only_listeners_beyond_loopback_are_found() {
         assert_eq!(of_listener("--http-listen", "127.0.0.1:1".parse().unwrap()), None);
         assert!(of_listener("--http-listen", "0.0.0.0:1".parse().unwrap()).is_some());
+    }
+
+    #[test]
+    fn after_a_cut_or_with_a_partition_offline_nobody_says_that_all_is_there() {
+        let said = |cut: &[&str], offline| {
+            after_unclean(&cut.iter().map(|&name| name.to_owned()).collect::<Vec<_>>(), offline)
+        };
+        let (severity, text) = said(&[], 0);
+        assert!(severity == Severity::Note && text.contains("what was acknowledged is there"));
+        for (cut, offline, due) in [(&["a-0"][..], 0, Severity::Warning), (&[], 1, Severity::Note)]
+        {
+            let (severity, text) = said(cut, offline);
+            assert!(severity == due && !text.contains("acknowledged"), "{text}");
+        }
     }
 
     #[test]

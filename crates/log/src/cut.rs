@@ -10,8 +10,8 @@ use crate::marks::Mark;
 /// A note is an empty file whose name says all, so that it can neither be torn nor fail half way.
 const NOTE: &str = "cut-at";
 
-const KINDS: [FileKind; 4] =
-    [FileKind::Log, FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::Snapshot];
+const KINDS: [FileKind; 5] =
+    [FileKind::Log, FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::Snapshot, FileKind::Cut];
 
 impl Place {
     /// Removes the files of the segment that begins at `base`.
@@ -25,13 +25,14 @@ impl Place {
 
     /// Removes everything behind the mark. `bases` are the segments' first offsets, in rising order.
     pub(crate) fn cut(&self, bases: &[i64], at: Mark) -> Result<(), LogError> {
+        self.forget_recovery_point()?;
+        // Before anything goes: neither the point nor a segment that was removed before this, and not yet
+        // safely, may come back behind the cut.
+        site!("cut.folder", self.sync_dir())?;
         // The newest goes first and its name with it: what a crash leaves has no hole.
         for base in bases.iter().rev().filter(|base| **base > at.segment) {
             self.remove_segment(*base)?;
         }
-        // Also a segment that was removed before this, and not yet safely, must not come back behind
-        // the cut.
-        site!("cut.folder", self.sync_dir())?;
         let path = file_name::path(&self.dir, at.segment, FileKind::Log);
         let file = self.fs.open(&path, OpenMode::Write).map_err(LogError::io("open", &path))?;
         // Synced with the rest when it is read again.

@@ -9,13 +9,16 @@ pub(crate) enum FileKind {
     OffsetIndex,
     TimeIndex,
     Snapshot,
+    /// What recovery cut from a segment and kept aside.
+    Cut,
 }
 
-const KINDS: [(FileKind, &str); 4] = [
+const KINDS: [(FileKind, &str); 5] = [
     (FileKind::Log, "log"),
     (FileKind::OffsetIndex, "index"),
     (FileKind::TimeIndex, "timeindex"),
     (FileKind::Snapshot, "snapshot"),
+    (FileKind::Cut, "cut"),
 ];
 
 /// The file of that kind: 20 digits of the first offset (of a snapshot: the next one), and the kind.

@@ -10,7 +10,7 @@ use crate::fs::{Entry, File, FileSystem, Lock, OpenMode};
 use crate::offset_index::OffsetIndex;
 use crate::scan::{Depth, Scan, Step};
 use crate::time_index::TimeIndex;
-use crate::{Overrides, TopicConfig, catalog, file_name, producer_snapshot};
+use crate::{Overrides, TopicConfig, catalog, file_name, producer_snapshot, recovery_point};
 
 /// A parser's name, and the function that gives it any bytes.
 pub type FuzzEntry = (&'static str, fn(&[u8]));
@@ -19,6 +19,7 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 pub const ENTRIES: &[FuzzEntry] = &[
     ("epoch-checkpoint", epochs),
     ("producer-snapshot", producers),
+    ("recovery-point", point),
     ("topic-catalog", topics),
     ("topic-config", config),
     ("offset-index", offsets),
@@ -52,6 +53,12 @@ fn producers(input: &[u8]) {
         let again = producer_snapshot::decode(&producer_snapshot::encode(&producers));
         assert_eq!(again.map(|again| again.newest().len()), Some(producers.newest().len()));
     }
+}
+
+/// What is read is what was written: no other content says the same.
+fn point(input: &[u8]) {
+    let Some(offset) = recovery_point::parse(input) else { return };
+    assert_eq!(recovery_point::to_text(offset).as_bytes(), input);
 }
 
 fn topics(input: &[u8]) {
@@ -96,6 +103,7 @@ fn segment(input: &[u8]) {
             least = position + header.size() as u64;
         }
         assert!(least <= input.len() as u64);
+        let _ = scan.holds_batch(least, 0);
     }
 }
 

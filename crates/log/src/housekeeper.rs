@@ -69,6 +69,7 @@ impl Inner {
         for partition in self.partitions() {
             partition.revive(now_ms);
             partition.roll_if_old(now_ms);
+            partition.keep_recovery_point(now_ms);
         }
     }
 
@@ -115,11 +116,12 @@ impl Partition {
     /// Syncs all, writes the producer snapshot and refuses everything from now on. The log end if all
     /// went well.
     pub(crate) fn close(&self) -> Option<i64> {
-        let writer = self.writer.lock();
+        let mut writer = self.writer.lock();
         let sync = self.sync.lock();
         let closed = self.check_usable().and_then(|()| {
             self.active()?.finish().map_err(|error| self.poison(&error))?;
             self.change(|marks| marks.synced = marks.log_end);
+            self.write_recovery_point(&mut writer, now_ms());
             self.write_snapshot(&writer.producers)
         });
         drop(sync);

@@ -69,6 +69,7 @@ mod producers;
 mod read;
 mod rebuild;
 mod recovery;
+mod recovery_point;
 mod reopen;
 mod retention;
 mod roll;

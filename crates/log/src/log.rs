@@ -161,8 +161,9 @@ impl Log {
                         let log_end = log_ends.get(&partition.place.name());
                         let ended =
                             log_end.map_or(Ended::Uncleanly, |&log_end| Ended::Cleanly { log_end });
-                        partition.open(ended, now_ms());
-                        self.inner.opening.one_more(log_end.is_some());
+                        let found = partition.open(ended, now_ms());
+                        let name = partition.place.name();
+                        self.inner.opening.one_more(name, log_end.is_some(), found);
                     }
                     self.inner.topics.write().insert(name, topic);
                 }
@@ -235,6 +236,8 @@ impl Log {
         let removed = self.inner.topics.write().remove(name);
         for partition in removed.iter().flat_map(|topic| &topic.partitions) {
             partition.stop(PartitionState::Gone, unknown(&partition.place.name()));
+            // Whoever is about to write a file into its folder has done so.
+            drop(partition.writer.lock());
         }
         noted?;
         self.inner.discard(&mut catalog, name, &stored)

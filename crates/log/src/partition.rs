@@ -13,8 +13,10 @@ use crate::checkpoint::Place;
 use crate::epochs::Epochs;
 use crate::flush::{FlushQueue, FlushTurn};
 use crate::marks::{Mark, Marks};
+use crate::opening::Found;
 use crate::producers::Producers;
 use crate::recovery::{Ended, Recovered, recover};
+use crate::recovery_point::Written;
 use crate::reopen::Retry;
 use crate::segment::Segment;
 use crate::space::{Share, Space};
@@ -50,6 +52,8 @@ pub(crate) struct Writer {
     pub(crate) retry: Retry,
     /// When the active segment took its first record, in milliseconds; None while it is empty.
     pub(crate) active_since_ms: Option<i64>,
+    /// None until it is written for what stands now.
+    pub(crate) recovery_point: Option<Written>,
 }
 
 impl Partition {
@@ -88,22 +92,25 @@ impl Partition {
     }
 
     /// Opens the stored partition; an error leaves it offline, saying why.
-    pub(crate) fn open(&self, ended: Ended, now_ms: i64) {
+    pub(crate) fn open(&self, ended: Ended, now_ms: i64) -> Found {
         let mut writer = self.writer.lock();
         let opened = self.recover(ended, now_ms).and_then(|mut found| {
+            let batches_cut = found.batches_cut;
             // Records may have been shown and lost: their offsets come again under another epoch.
             if !found.clean && self.config().flush != Flush::Durable {
                 found.epochs.begin(end_of(&found.segments).offset);
                 self.place.put_epochs(&found.epochs)?;
                 site!("unclean_epoch.folder", self.place.sync_dir())?;
             }
-            self.install(&mut writer, &mut self.segments.write(), found, now_ms)
+            self.install(&mut writer, &mut self.segments.write(), found, now_ms)?;
+            Ok(if batches_cut { Found::Cut } else { Found::Whole })
         });
-        if let Err(error) = opened {
+        opened.unwrap_or_else(|error| {
             tracing::error!(partition = self.place.name(), code = error.code(), %error, "a partition is offline");
             writer.retry.failed(now_ms);
             self.stop(PartitionState::Offline, error);
-        }
+            Found::Offline
+        })
     }
 
     pub(crate) fn recover(&self, ended: Ended, now_ms: i64) -> Result<Recovered, LogError> {
@@ -121,6 +128,7 @@ impl Partition {
         writer.active_since_ms = first_time(found.segments.last(), now_ms)?;
         writer.producers = found.producers;
         writer.retry = Retry::default();
+        writer.recovery_point = None;
         let end = end_of(&found.segments);
         let epoch = found.epochs.current();
         *self.epochs.write() = found.epochs;

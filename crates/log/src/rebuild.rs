@@ -7,20 +7,29 @@ use tracing::warn;
 use crate::LogError;
 use crate::durable_file;
 use crate::file_name::{self, FileKind};
-use crate::fs::{FileSystem, OpenMode};
+use crate::fs::{File, FileSystem, OpenMode};
 use crate::scan::{Depth, Scan, Step};
 use crate::segment::Segment;
-use crate::settle::settle;
+use crate::settle::{copy_from, settle};
 use crate::tip::{IndexPoint, Tip};
 use crate::{offset_index, time_index};
 
 /// What to do with bytes that are no whole batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tail {
-    /// Cut there: the segment was written to when the power went.
-    Cut,
+    /// Cut there, at this offset or above: the segment was written to when the power went. What lies
+    /// below was synced, so something else broke it.
+    CutFrom(i64),
     /// Refuse: the segment was synced as a whole, so something else broke it.
     Refuse,
+}
+
+/// A segment that was read whole.
+#[derive(Debug)]
+pub(crate) struct Rebuilt {
+    pub(crate) segment: Segment,
+    /// True if whole batches stood behind the place where it was cut.
+    pub(crate) batches_cut: bool,
 }
 
 /// Opens a segment that was finished, reading only the headers behind the last index entry. None if
@@ -91,32 +100,69 @@ pub(crate) fn rebuild(
     base_offset: i64,
     interval: u64,
     tail: Tail,
-) -> Result<Segment, LogError> {
+) -> Result<Rebuilt, LogError> {
     let path = file_name::path(dir, base_offset, FileKind::Log);
     let file = fs.open(&path, OpenMode::Write).map_err(LogError::io("open", &path))?;
     let len = file.len().map_err(LogError::io("read", &path))?;
     let mut scan = Scan::new(&path, file.as_ref(), Depth::Checksums, 0, len);
     let found = read_whole(&mut scan, base_offset, interval)?;
-    if let Some((position, reason)) = found.broken {
-        if tail == Tail::Refuse {
-            return Err(LogError::Damaged { path, position, reason });
+    found.check(&path, tail)?;
+    let mut batches_cut = false;
+    if let Some((position, reason)) = &found.broken {
+        batches_cut = scan.holds_batch(position + 1, found.tip.next_offset)?;
+        if batches_cut {
+            let aside = file_name::path(dir, base_offset, FileKind::Cut);
+            keep_aside(fs, &path, file.as_ref(), *position, &aside)?;
+            let (bytes, offset) = (len - position, found.tip.next_offset);
+            warn!(path = %path.display(), position, bytes, offset, reason, kept = %aside.display(), "a broken batch above the recovery point was cut, and whole ones behind it: they are kept aside");
+        } else {
+            warn!(path = %path.display(), position, len, reason, "cut the torn end of a segment");
         }
-        warn!(path = %path.display(), position, len, reason, "cut the torn end of a segment");
-        site!("torn.cut", file.set_len(position)).map_err(LogError::io("cut", &path))?;
+        site!("torn.cut", file.set_len(*position)).map_err(LogError::io("cut", &path))?;
     }
     settle(fs, &path, file.as_ref())?;
     write_indexes(fs, dir, base_offset, &found.points)?;
-    Segment::indexed(fs, dir, base_offset, found.tip)?.ok_or_else(|| LogError::Damaged {
-        path,
-        position: 0,
-        reason: "its indexes could not be written anew".to_owned(),
-    })
+    let segment = Segment::indexed(fs, dir, base_offset, found.tip)?.ok_or_else(|| {
+        let reason = "its indexes could not be written anew".to_owned();
+        LogError::Damaged { path, position: 0, reason }
+    })?;
+    Ok(Rebuilt { segment, batches_cut })
+}
+
+/// Copies what is to be cut, safely before it is cut. An older copy of the same segment gives way.
+fn keep_aside(
+    fs: &dyn FileSystem,
+    path: &Path,
+    file: &dyn File,
+    position: u64,
+    aside: &Path,
+) -> Result<(), LogError> {
+    copy_from(fs, path, file, position, aside)?;
+    site!("aside.folder", durable_file::sync_parent(fs, aside))
 }
 
 struct Found {
     tip: Tip,
     points: Vec<IndexPoint>,
     broken: Option<(u64, String)>,
+}
+
+impl Found {
+    /// Refuses a segment that ends, or is broken, below what was synced of it.
+    fn check(&self, path: &Path, tail: Tail) -> Result<(), LogError> {
+        let end = self.tip.next_offset;
+        let reason = match (&self.broken, tail) {
+            (Some((_, reason)), Tail::Refuse) => reason.clone(),
+            (Some((_, reason)), Tail::CutFrom(synced)) if end < synced => {
+                format!("{reason}, at offset {end}, and it was synced up to {synced}")
+            }
+            (None, Tail::CutFrom(synced)) if end < synced => {
+                format!("it ends at offset {end}, and it was synced up to {synced}")
+            }
+            _ => return Ok(()),
+        };
+        Err(LogError::Damaged { path: path.to_owned(), position: self.tip.size, reason })
+    }
 }
 
 fn read_whole(scan: &mut Scan<'_>, base_offset: i64, interval: u64) -> Result<Found, LogError> {

@@ -2,8 +2,8 @@
 //!
 //! Every segment but the last was synced with its indexes before the next one was made, so it is opened
 //! by its indexes; where they are missing it is read whole, and a broken batch in it is an error. The
-//! last one is read whole after a crash and cut behind its last whole batch. When this returns,
-//! everything found is on stable storage.
+//! last one is read whole after a crash and cut behind its last whole batch, but not below the recovery
+//! point: what was synced is not torn. When this returns, everything found is on stable storage.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::file_name::{self, FileKind};
 use crate::marks::Mark;
 use crate::producer_snapshot;
 use crate::producers::{Producers, Sequenced};
-use crate::rebuild::{Tail, open_indexed, rebuild};
+use crate::rebuild::{Rebuilt, Tail, open_indexed, rebuild};
 use crate::scan::Step;
 use crate::segment::Segment;
 
@@ -40,6 +40,8 @@ pub(crate) struct Recovered {
     pub(crate) producers: Producers,
     /// False if the last segment had to be read whole.
     pub(crate) clean: bool,
+    /// True if whole batches stood behind the place where the last segment was cut.
+    pub(crate) batches_cut: bool,
 }
 
 /// Opens the partition. `interval` is `index.interval.bytes`.
@@ -62,7 +64,7 @@ pub(crate) fn recover(
         place.cut(&bases(&list(place)?), at)?;
     }
     let bases = clear(place, log_start)?;
-    let (segments, clean) = open_segments(place, &bases, interval, ended)?;
+    let Opened { segments, clean, batches_cut } = open_segments(place, &bases, interval, ended)?;
     let log_end = segments.last().map_or(0, |segment| segment.tip().next_offset);
     if log_end < log_start {
         return Err(missing(place, format!("it ends at {log_end}, below its start {log_start}")));
@@ -74,7 +76,7 @@ pub(crate) fn recover(
     let producers = load_producers(place, &segments, log_end, now_ms)?;
     place.forget_cut()?;
     site!("recovered.folder", place.sync_dir())?;
-    Ok(Recovered { segments, log_start, epochs, producers, clean })
+    Ok(Recovered { segments, log_start, epochs, producers, clean, batches_cut })
 }
 
 /// Removes what was never finished and what lies below the log start; answers the bases left.
@@ -123,26 +125,32 @@ fn list(place: &Place) -> Result<Vec<(i64, FileKind)>, LogError> {
     Ok(entries.iter().filter_map(|entry| file_name::parse(&entry.name)).collect())
 }
 
+struct Opened {
+    segments: Vec<Arc<Segment>>,
+    clean: bool,
+    batches_cut: bool,
+}
+
 fn open_segments(
     place: &Place,
     bases: &[i64],
     interval: u64,
     ended: Ended,
-) -> Result<(Vec<Arc<Segment>>, bool), LogError> {
-    let mut segments = Vec::with_capacity(bases.len());
-    let mut clean = true;
+) -> Result<Opened, LogError> {
+    let mut opened =
+        Opened { segments: Vec::with_capacity(bases.len()), clean: true, batches_cut: false };
     for (number, &base) in bases.iter().enumerate() {
         let segment = match bases.get(number + 1) {
             Some(&next) => open_closed(place, base, next, interval)?,
             None => {
-                let active = open_active(place, base, interval, ended)?;
-                clean = active.1;
-                active.0
+                let (active, clean) = open_active(place, base, interval, ended)?;
+                (opened.clean, opened.batches_cut) = (clean, active.batches_cut);
+                active.segment
             }
         };
-        segments.push(Arc::new(segment));
+        opened.segments.push(Arc::new(segment));
     }
-    Ok((segments, clean))
+    Ok(opened)
 }
 
 fn open_closed(place: &Place, base: i64, next: i64, interval: u64) -> Result<Segment, LogError> {
@@ -152,7 +160,7 @@ fn open_closed(place: &Place, base: i64, next: i64, interval: u64) -> Result<Seg
         None => {
             let path = file_name::path(&place.dir, base, FileKind::Log);
             tracing::warn!(path = %path.display(), "its indexes are lost or do not fit: they are made again");
-            let segment = rebuild(fs, &place.dir, base, interval, Tail::Refuse)?;
+            let segment = rebuild(fs, &place.dir, base, interval, Tail::Refuse)?.segment;
             segment.finish()?;
             segment
         }
@@ -172,20 +180,22 @@ fn open_active(
     base: i64,
     interval: u64,
     ended: Ended,
-) -> Result<(Segment, bool), LogError> {
+) -> Result<(Rebuilt, bool), LogError> {
     let fs = place.fs.as_ref();
     if let Ended::Cleanly { log_end } = ended
         && let Some(segment) = open_indexed(fs, &place.dir, base)?
         && segment.tip().next_offset == log_end
     {
-        return Ok((segment, true));
+        return Ok((Rebuilt { segment, batches_cut: false }, true));
     }
     let tail = match ended {
         // All of it was synced: whatever is missing now was not lost with the power.
         Ended::Cleanly { .. } => Tail::Refuse,
-        Ended::Uncleanly | Ended::Cut(_) => Tail::Cut,
+        Ended::Uncleanly => Tail::CutFrom(place.read_recovery_point()?),
+        Ended::Cut(at) => Tail::CutFrom(at.offset),
     };
-    let segment = rebuild(fs, &place.dir, base, interval, tail)?;
+    let rebuilt = rebuild(fs, &place.dir, base, interval, tail)?;
+    let segment = &rebuilt.segment;
     match ended {
         Ended::Cleanly { log_end } if segment.tip().next_offset != log_end => {
             let tip = segment.tip();
@@ -193,8 +203,8 @@ fn open_active(
             Err(segment
                 .damaged(tip.size, format!("it ends at offset {end}, it was closed at {log_end}")))
         }
-        Ended::Cleanly { .. } => Ok((segment, true)),
-        Ended::Uncleanly | Ended::Cut(_) => Ok((segment, false)),
+        Ended::Cleanly { .. } => Ok((rebuilt, true)),
+        Ended::Uncleanly | Ended::Cut(_) => Ok((rebuilt, false)),
     }
 }
 

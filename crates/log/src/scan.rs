@@ -13,6 +13,9 @@ const WINDOW: u64 = 256 * 1024;
 /// The first byte that a batch's CRC covers; the CRC itself stands before it.
 const CRC_FROM: u64 = 21;
 
+/// How often a search for a batch may read everything over again.
+const PATIENCE: u64 = 8;
+
 /// What stands at a position.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -78,6 +81,27 @@ impl<'a> Scan<'a> {
         }
         self.position += size;
         Ok(Step::Batch { header, position })
+    }
+
+    /// Whether a whole batch of an offset above `offset` begins at `from` or anywhere behind it. True also
+    /// where that would take too long to tell: bytes can be made to look like many large batches.
+    pub(crate) fn holds_batch(&mut self, from: u64, offset: i64) -> Result<bool, LogError> {
+        let mut patience = (self.end.saturating_sub(from)).max(WINDOW) * PATIENCE;
+        for position in from..(self.end + 1).saturating_sub(HEADER_SIZE as u64) {
+            let front = self.bytes(position, HEADER_SIZE as u64)?;
+            let Ok(header) = BatchHeader::parse(front) else { continue };
+            let size = header.size() as u64;
+            if header.base_offset <= offset || size > self.end - position {
+                continue;
+            }
+            if self.checksum(position + CRC_FROM, position + size)? == header.crc {
+                return Ok(true);
+            }
+            // The window was filled twice for it at least.
+            let Some(left) = patience.checked_sub(size + WINDOW) else { return Ok(true) };
+            patience = left;
+        }
+        Ok(false)
     }
 
     fn checksum(&mut self, from: u64, to: u64) -> Result<u32, LogError> {

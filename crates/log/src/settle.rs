@@ -25,25 +25,34 @@ pub(crate) fn settle(fs: &dyn FileSystem, path: &Path, file: &dyn File) -> Resul
         fs.open(&note, OpenMode::Create).map_err(LogError::io("create", &note))?;
     }
     tracing::warn!(path = %path.display(), "a sync failed: the file is copied");
-    copy(fs, path, file)?;
+    copy_from(fs, path, file, 0, path)?;
     durable_file::remove_if_there(fs, &note)
 }
 
-fn copy(fs: &dyn FileSystem, path: &Path, file: &dyn File) -> Result<(), LogError> {
-    let unfinished = with_ending(path, UNFINISHED);
+/// Copies what stands at `position` and behind it into the file `to`, or over the file itself; its name
+/// is safe once the folder was synced.
+pub(crate) fn copy_from(
+    fs: &dyn FileSystem,
+    path: &Path,
+    file: &dyn File,
+    position: u64,
+    to: &Path,
+) -> Result<(), LogError> {
+    let unfinished = with_ending(to, UNFINISHED);
     let copy =
         fs.open(&unfinished, OpenMode::Create).map_err(LogError::io("create", &unfinished))?;
     let mut piece = vec![0; usize::try_from(PIECE).unwrap_or(0)];
-    let mut position = 0;
+    let mut copied = 0;
     loop {
-        let read = file.read_at(&mut piece, position).map_err(LogError::io("read", path))?;
+        let read =
+            file.read_at(&mut piece, position + copied).map_err(LogError::io("read", path))?;
         if read == 0 {
             break;
         }
         let bytes = piece.get(..read).unwrap_or_default();
-        copy.write_at(bytes, position).map_err(LogError::io("write", &unfinished))?;
-        position += read as u64;
+        copy.write_at(bytes, copied).map_err(LogError::io("write", &unfinished))?;
+        copied += read as u64;
     }
     site!("settle.copy", copy.sync_data()).map_err(LogError::io("sync", &unfinished))?;
-    fs.rename(&unfinished, path).map_err(LogError::io("rename", &unfinished))
+    fs.rename(&unfinished, to).map_err(LogError::io("rename", &unfinished))
 }

@@ -108,6 +108,13 @@ impl ModelFs {
         self.state().stopped
     }
 
+    /// Flips a bit of a byte on the disk itself.
+    pub fn flip(&self, path: &Path, position: usize) {
+        let mut state = self.state();
+        let node = state.find(path).unwrap();
+        state.file(node).flip(position);
+    }
+
     /// How many syncs of data there were.
     pub fn syncs(&self) -> u64 {
         self.state().syncs

@@ -1,7 +1,12 @@
 //! How lives end and begin, and what the disk does meanwhile.
 
-use highwater_log::FileSystem;
+use std::path::{Path, PathBuf};
 
+use highwater_log::{FileSystem, LogError};
+use highwater_protocol::records::batches;
+
+use crate::dice::Dice;
+use crate::fs::ModelFs;
 use crate::node::Loss;
 use crate::partition::End;
 use crate::world::{World, open};
@@ -61,6 +66,9 @@ impl World {
             end => end,
         };
         let end = self.end_life(end);
+        if matches!(end, End::Killed | End::PowerLost) && self.dice.one_in(3) {
+            self.flip_what_is_synced();
+        }
         let end = self.begin_life(end);
         self.faults = false;
         if let Some(topic) = self.maybe_topic.take() {
@@ -86,6 +94,31 @@ impl World {
             let partition =
                 self.log.partition(&at.0, at.1).unwrap_or_else(|| panic!("{at:?} is gone"));
             model.reopened(&self.fs, &partition, end, closed);
+        }
+    }
+
+    /// A disk that breaks what was synced: nothing is cut for it, and once it is mended all is as before.
+    fn flip_what_is_synced(&mut self) {
+        for (at, model) in &self.partitions {
+            let Some((path, position)) = below_the_point(&self.fs, &model.dir, &mut self.dice)
+            else {
+                continue;
+            };
+            self.fs.flip(&path, position);
+            let before = self.fs.content(&path);
+            let log = open(&self.fs).unwrap();
+            let partition = log.partition(&at.0, at.1);
+            if let Some(partition) = &partition {
+                let fault = partition.fault();
+                assert!(matches!(fault, Some(LogError::Damaged { .. })), "{at:?}: {fault:?}");
+                assert_eq!(self.fs.content(&path), before, "byte {position} was flipped");
+            }
+            drop(log);
+            self.fs.kill();
+            // What is left of an unfinished topic has gone with the start.
+            if partition.is_some() {
+                self.fs.flip(&path, position);
+            }
         }
     }
 
@@ -135,4 +168,28 @@ impl World {
             };
         }
     }
+}
+
+/// A byte of a batch in the newest segment that the recovery point covers, and that its checks cover too.
+fn below_the_point(fs: &ModelFs, dir: &Path, dice: &mut Dice) -> Option<(PathBuf, usize)> {
+    let names: Vec<String> = fs.list(dir).ok()?.into_iter().map(|entry| entry.name).collect();
+    // A cut that is due comes first.
+    if names.iter().any(|name| name.starts_with("cut-at")) {
+        return None;
+    }
+    let newest = dir.join(names.iter().filter(|name| name.ends_with(".log")).max()?);
+    let point = String::from_utf8(fs.content(&dir.join("recovery-point"))?).ok()?;
+    let point: i64 = point.get(..20)?.parse().ok()?;
+    let mut places = Vec::new();
+    let mut position = 0;
+    for batch in batches(fs.content(&newest)?.into()).map_while(Result::ok) {
+        if batch.header.base_offset >= point {
+            break;
+        }
+        let end = position + batch.bytes.len();
+        // No checksum covers the leader epoch.
+        places.extend((position..end).filter(|at| !(12..16).contains(&(at - position))));
+        position = end;
+    }
+    (!places.is_empty()).then(|| (newest, *dice.pick(&places)))
 }

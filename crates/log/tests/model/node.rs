@@ -48,6 +48,14 @@ impl FileNode {
         self.unsynced.push(FileChange::Write { data: data.to_vec(), position });
     }
 
+    pub fn flip(&mut self, position: usize) {
+        for image in [&mut self.live, &mut self.disk] {
+            if let Some(byte) = image.get_mut(position) {
+                *byte ^= 1;
+            }
+        }
+    }
+
     pub fn set_len(&mut self, len: usize) {
         self.live.resize(len, 0);
         self.allocated = len;

@@ -126,6 +126,13 @@ fn a_closed_log_is_on_disk_whole() {
     let Bench { fs, log } = bench;
     log.close().unwrap();
     drop(log);
+    // It is a lower bound, and needs no sync of its own.
+    let point = Path::new(DIR).join("t-0/recovery-point");
+    let files = |fs: &ModelFs| {
+        let mut files = files(fs);
+        files.remove(&point);
+        files
+    };
     let before = files(&fs);
     assert!(before.contains_key(&Path::new(DIR).join("t-0/00000000000000000001.snapshot")));
     fs.lose_power(Loss::All);
@@ -200,6 +207,49 @@ fn interrupted(act: impl Fn(&Partition)) -> Result<(), String> {
         left.map_err(|error| format!("seed {seed}, stopped after {stop}: {error}"))?;
     }
     Ok(())
+}
+
+#[test]
+fn what_is_cut_with_batches_behind_it_is_kept_aside_before_it_goes() {
+    let (log_file, aside) =
+        ("/data/t-0/00000000000000000000.log", "/data/t-0/00000000000000000000.cut");
+    let (log_file, aside) = (Path::new(log_file), Path::new(aside));
+    for (seed, stop) in (0..12).flat_map(|seed| (0..30).map(move |stop| (seed, stop))) {
+        let bench = Bench::seeded(seed, &[]);
+        for _ in 0..3 {
+            bench.put();
+        }
+        let Bench { fs, log } = bench;
+        drop(log);
+        fs.kill();
+        fs.flip(log_file, 100);
+        let whole = fs.content(log_file).unwrap();
+        fs.stop_after(Some(stop));
+        drop(open(&fs));
+        fs.lose_power(Loss::Some);
+        let (left, kept) = (fs.content(log_file).unwrap(), fs.content(aside));
+        let is_there = left == whole || kept.as_ref() == Some(&whole);
+        assert!(is_there, "seed {seed}, stopped after {stop}");
+    }
+}
+
+#[test]
+fn a_recovery_point_does_not_come_back_behind_a_cut() {
+    for (seed, stop) in (0..20).flat_map(|seed| (0..60).map(move |stop| (seed, stop))) {
+        let bench = Bench::seeded(seed, &[]);
+        for _ in 0..3 {
+            bench.put();
+            bench.partition().roll().unwrap();
+        }
+        bench.log.housekeep(NOW);
+        assert!(bench.fs.content(Path::new("/data/t-0/recovery-point")).is_some());
+        bench.fs.sync_dir(Path::new("/data/t-0")).unwrap();
+        bench.fs.stop_after(Some(stop));
+        let _ = bench.partition().truncate(2);
+        bench.fs.lose_power(Loss::Some);
+        let left = batches_left(&bench.fs);
+        assert!(matches!(left, Ok(1..=3)), "seed {seed}, stopped after {stop}: {left:?}");
+    }
 }
 
 #[test]

@@ -273,6 +273,11 @@ impl World {
             Err(error) => self.excuse(&at, &error),
         }
         self.observe(&at, &partition);
+        // It brings back what is poisoned, which is for `heal`.
+        if !self.faults && !self.fs.is_stopped() && self.dice.one_in(2) {
+            self.now_ms += 1000;
+            self.log.housekeep(self.now_ms);
+        }
     }
 
     fn roll(&mut self) {
