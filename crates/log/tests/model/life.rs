@@ -173,19 +173,24 @@ impl World {
 /// A byte of a batch in the newest segment that the recovery point covers, and that its checks cover too.
 fn below_the_point(fs: &ModelFs, dir: &Path, dice: &mut Dice) -> Option<(PathBuf, usize)> {
     let names: Vec<String> = fs.list(dir).ok()?.into_iter().map(|entry| entry.name).collect();
-    // A cut that is due comes first.
-    if names.iter().any(|name| name.starts_with("cut-at")) {
+    // After a clean stop nothing is read; a cut that is due comes first.
+    let closed = fs.exists(&dir.with_file_name("clean-shutdown.json")).unwrap_or(true);
+    if closed || names.iter().any(|name| name.starts_with("cut-at")) {
         return None;
     }
-    let newest = dir.join(names.iter().filter(|name| name.ends_with(".log")).max()?);
+    let newest = names.iter().filter(|name| name.ends_with(".log")).max()?;
+    let mut due: i64 = newest.get(..20)?.parse().ok()?;
+    let newest = dir.join(newest);
     let point = String::from_utf8(fs.content(&dir.join("recovery-point"))?).ok()?;
     let point: i64 = point.get(..20)?.parse().ok()?;
     let mut places = Vec::new();
     let mut position = 0;
     for batch in batches(fs.content(&newest)?.into()).map_while(Result::ok) {
-        if batch.header.base_offset >= point {
+        // What a lost sector left may begin like any batch.
+        if batch.header.base_offset != due || due >= point {
             break;
         }
+        due = batch.header.next_offset();
         let end = position + batch.bytes.len();
         // No checksum covers the leader epoch.
         places.extend((position..end).filter(|at| !(12..16).contains(&(at - position))));
