@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(text.len(), DIGITS + 10);
         assert_eq!(parse(text.as_bytes()), Some(120));
         for len in 0..text.len() {
-            assert_eq!(parse(text[..len].as_bytes()), None, "{len} bytes");
+            assert_eq!(parse(&text.as_bytes()[..len]), None, "{len} bytes");
         }
         for at in 0..text.len() {
             let mut flipped = text.clone().into_bytes();

@@ -182,7 +182,11 @@ fn below_the_point(fs: &ModelFs, dir: &Path, dice: &mut Dice) -> Option<(PathBuf
     let mut due: i64 = newest.get(..20)?.parse().ok()?;
     let newest = dir.join(newest);
     let point = String::from_utf8(fs.content(&dir.join("recovery-point"))?).ok()?;
-    let point: i64 = point.get(..20)?.parse().ok()?;
+    let (digits, sum) = (point.get(..20)?, point.get(21..29)?);
+    if sum != format!("{:08x}", crc32c::crc32c(digits.as_bytes())) {
+        return None;
+    }
+    let point: i64 = digits.parse().ok()?;
     let mut places = Vec::new();
     let mut position = 0;
     for batch in batches(fs.content(&newest)?.into()).map_while(Result::ok) {
