@@ -239,27 +239,31 @@ impl Catalog {
         name: &str,
     ) -> Result<Option<Publication>, ConnectorError> {
         let doing = "reading the publication";
-        let sql = "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot,
-                          ARRAY(SELECT prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid)
-                   FROM pg_publication p WHERE pubname::text = $1";
-        let rows = self.rows(doing, sql, &[&name]).await?;
+        let rows = self.rows(doing, PUBLICATION, &[&name]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
-        // Column lists and row filters came with release 15.
-        let (attnames, rowfilter) = if self.version >= 150_000 {
-            ("(SELECT array_agg(a::text) FROM unnest(p.attnames) a)", "p.rowfilter")
+        // Column lists, row filters and whole schemas came with release 15.
+        let (attnames, rowfilter, schemas) = if self.version >= 150_000 {
+            ("(SELECT array_agg(a::text) FROM unnest(p.attnames) a)", "p.rowfilter", SCHEMA_ROWS)
         } else {
-            ("NULL::text[]", "NULL::text")
+            ("NULL::text[]", "NULL::text", "")
         };
         let sql = format!(
             "SELECT c.oid, p.schemaname::text, p.tablename::text, {attnames}, {rowfilter},
-                    c.relkind = 'p'
-             FROM pg_publication_tables p
+                    c.relkind = 'p', ARRAY({TABLE_ROWS} {schemas} ORDER BY 1)
+             FROM pg_publication_tables p JOIN pg_publication pub ON pub.pubname = p.pubname
              JOIN pg_namespace n ON n.nspname = p.schemaname
              JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
              WHERE p.pubname::text = $1 ORDER BY p.schemaname, p.tablename"
         );
         let tables = self.rows(doing, &sql, &[&name]).await?;
+        let stood: String = row.get(7);
+        let stands = self.rows(doing, PUBLICATION, &[&name]).await?;
+        if stands.first().is_none_or(|row| row.get::<_, String>(7) != stood) {
+            let what = format!("publication {name} was altered while it was looked at");
+            return Err(ConnectorError::again(code::STATEMENT, ErrorKind::Source, what));
+        }
         Ok(Some(Publication {
+            row: stood,
             all_tables: row.get(0),
             insert: row.get(1),
             update: row.get(2),
@@ -390,6 +394,27 @@ const TABLES: &str = "
       AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
     ORDER BY 2, 3";
 
+const PUBLICATION: &str = "
+    SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot,
+           ARRAY(SELECT prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid),
+           p.oid::text || ':' || p.xmin::text
+    FROM pg_publication p WHERE pubname::text = $1";
+
+/// What puts a table into a publication: its own row, or one of a partitioned table above it.
+const TABLE_ROWS: &str = "
+    WITH RECURSIVE up(oid) AS (
+        SELECT c.oid
+        UNION SELECT h.inhparent FROM up JOIN pg_inherits h ON h.inhrelid = up.oid
+              JOIN pg_class part ON part.oid = up.oid AND part.relispartition)
+    SELECT r.oid::text || ':' || r.xmin::text FROM pg_publication_rel r JOIN up ON r.prrelid = up.oid
+    WHERE r.prpubid = pub.oid";
+
+/// Or one of a schema.
+const SCHEMA_ROWS: &str = "
+    UNION ALL SELECT s.oid::text || ':' || s.xmin::text
+    FROM pg_publication_namespace s JOIN pg_class t ON t.relnamespace = s.pnnspid
+    JOIN up ON t.oid = up.oid WHERE s.pnpubid = pub.oid";
+
 const ANCESTORS: &str = "
     WITH RECURSIVE up(oid) AS (
         SELECT h.inhparent FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid
@@ -501,6 +526,7 @@ fn published(row: &Row) -> Published {
         columns: row.get(3),
         filter: row.get(4),
         partitioned: row.get(5),
+        rows: row.get(6),
     }
 }
 

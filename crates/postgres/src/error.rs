@@ -58,9 +58,11 @@ pub mod code {
     pub const COLUMN_LIST: &str = "PG_COLUMN_LIST";
     /// The publication leaves operations out.
     pub const PUBLISH: &str = "PG_PUBLICATION_OPERATIONS";
+    /// The publication has a row filter on a captured table.
+    pub const FILTER: &str = "PG_PUBLICATION_FILTER";
     /// The publication is not there, or not any more.
     pub const PUBLICATION: &str = "PG_PUBLICATION_MISSING";
-    /// A captured table was taken out of the publication.
+    /// A captured table is not in the publication any more, or was not all the time.
     pub const PUBLICATION_CHANGED: &str = "PG_PUBLICATION_CHANGED";
     /// A slot that was to be dropped stays.
     pub const SLOT_NOT_DROPPED: &str = "PG_SLOT_NOT_DROPPED";
@@ -155,6 +157,7 @@ pub(crate) mod sqlstate {
     pub(crate) const OBJECT_IN_USE: &str = "55006";
     /// An invalidated slot among others.
     pub(crate) const NOT_IN_PREREQUISITE_STATE: &str = "55000";
+    pub(crate) const UNDEFINED_OBJECT: &str = "42704";
     pub(crate) const LOCK_NOT_AVAILABLE: &str = "55P03";
     pub(crate) const UNDEFINED_FILE: &str = "58P01";
     /// An operator ended the connection, or the server stops.

@@ -51,6 +51,11 @@ impl Filter {
             && passes(&self.include_tables, &self.exclude_tables, &name.plain())
     }
 
+    /// Whether tables are captured by naming them.
+    pub(crate) const fn includes(&self) -> bool {
+        !self.include_tables.is_empty()
+    }
+
     /// Items of `table.include.list` that match none of these tables.
     pub(crate) fn unmatched<'a>(&'a self, tables: &[TableName]) -> Vec<&'a str> {
         let names: Vec<String> = tables.iter().map(TableName::plain).collect();

@@ -67,6 +67,7 @@ mod interval;
 mod java_number;
 mod json;
 mod lsn;
+mod membership;
 mod name;
 mod offset;
 mod offset_change;

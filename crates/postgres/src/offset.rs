@@ -9,6 +9,7 @@
 //! | `slot`, `system_id`, `timeline`, `database` | whose position it is |
 //! | `lsn` | every transaction whose commit record starts below it is safe |
 //! | `commit_lsn`, `event_index` | a transaction of which so many events are safe |
+//! | `publication` | JSON text: the rows of the catalog behind the publication and its captured tables |
 //! | `snapshot` | JSON text: for each table whether it is read, and its point |
 //!
 //! Any other field is kept and written back.
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::debezium_offset;
 use crate::lsn::Lsn;
+use crate::membership::Membership;
 use crate::name::TableName;
 
 /// How far the connector has come.
@@ -68,6 +70,8 @@ pub(crate) struct StoredOffset {
     pub(crate) timeline: Option<u32>,
     /// The database.
     pub(crate) database: Option<String>,
+    /// What the publication was when it was last looked at; none where nobody has.
+    pub(crate) publication: Option<Membership>,
     /// Every transaction whose commit record starts below it is safe.
     pub(crate) lsn: Lsn,
     /// A transaction of which so many events are safe, by the start of its commit record.
@@ -105,13 +109,14 @@ pub(crate) enum OffsetError {
     },
 }
 
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "v",
     "state",
     "slot",
     "system_id",
     "timeline",
     "database",
+    "publication",
     "lsn",
     "commit_lsn",
     "event_index",
@@ -139,6 +144,7 @@ impl StoredOffset {
             system_id: text("system_id"),
             timeline: offset.number("timeline").and_then(|number| u32::try_from(number).ok()),
             database: text("database"),
+            publication: publication(offset)?,
             lsn: match (lsn(offset, "lsn")?, state) {
                 (Some(lsn), _) => lsn,
                 (None, State::Intent) => Lsn::default(),
@@ -161,6 +167,7 @@ impl StoredOffset {
             system_id: None,
             timeline: None,
             database: None,
+            publication: None,
             lsn,
             partial: None,
             snapshot: Vec::new(),
@@ -183,6 +190,9 @@ impl StoredOffset {
     pub(crate) fn join(&mut self, tables: &[TableName]) {
         self.state = State::Snapshot;
         self.snapshot.retain(|known| !tables.contains(&known.table));
+        if let Some(publication) = &mut self.publication {
+            publication.forget(tables);
+        }
         let waiting =
             |table: &TableName| TableProgress { table: table.clone(), point: None, done: false };
         self.snapshot.extend(tables.iter().map(waiting));
@@ -220,6 +230,9 @@ impl StoredOffset {
         }
         if let Some(timeline) = self.timeline {
             offset.set("timeline", timeline);
+        }
+        if let Some(publication) = &self.publication {
+            offset.set("publication", publication.write());
         }
         if !snapshot.is_empty() {
             offset.set("snapshot", snapshot_text(snapshot));
@@ -273,6 +286,12 @@ fn partial(offset: &SourceOffset) -> Result<Option<Partial>, OffsetError> {
 fn rest(offset: &SourceOffset) -> Map<String, Value> {
     let unknown = offset.0.iter().filter(|(field, _)| !KNOWN.contains(&field.as_str()));
     unknown.map(|(field, value)| (field.clone(), value.clone())).collect()
+}
+
+fn publication(offset: &SourceOffset) -> Result<Option<Membership>, OffsetError> {
+    let Some(text) = offset.text("publication") else { return Ok(None) };
+    let right = "it must be the JSON text that was written";
+    Membership::read(text).map(Some).ok_or_else(|| wrong(offset, "publication", right))
 }
 
 fn snapshot(offset: &SourceOffset) -> Result<Vec<TableProgress>, OffsetError> {

@@ -95,6 +95,10 @@ fn settled(
     if !wanted.snapshot.is_empty() && wanted.snapshot != known {
         return Err(only("snapshot cannot be set"));
     }
+    let published = current.and_then(|current| current.publication.as_ref());
+    if wanted.publication.is_some() && wanted.publication.as_ref() != published {
+        return Err(only("publication can be removed and not set"));
+    }
     // The points still say which changes the snapshot holds already.
     wanted.snapshot = known.to_vec();
     Ok(wanted)

@@ -19,10 +19,11 @@ use crate::engine::Output;
 use crate::envelope::Envelope;
 use crate::error::{begin_again, code, drop_statement, sqlstate, unreadable};
 use crate::lsn::Lsn;
+use crate::membership::{Gap, Membership};
 use crate::name::{TableName, quoted};
 use crate::offset::{State, StoredOffset};
 use crate::preflight::{self, Capacity, Found, Plan, Publication, Published, Table};
-use crate::publication_change;
+use crate::publication_change::{self, Capture};
 use crate::relation::captured;
 use crate::session::{QueryError, Session, TextRow};
 use crate::settings::{Settings, SnapshotMode};
@@ -90,23 +91,23 @@ pub(crate) async fn open(
     })?;
     busy(&settings.slot, slot.as_ref())?;
     let known = &start.tables;
-    let publication = publish(settings, &catalog, &capacity, known, &mut action, store).await?;
-    let mut opening = Opening { settings, store, session, catalog, server };
-    let tables = publication.1;
-    let captured: Vec<Published> =
-        tables.iter().filter(|table| publication.0.contains(&table.name)).cloned().collect();
-    let watch = Watch::spawn(Arc::clone(settings), captured);
+    let (names, publication) =
+        publish(settings, &catalog, &capacity, known, &mut action, store).await?;
+    let capture = Capture::of(&publication, &names);
+    let membership = capture.membership.clone();
+    let watch = Watch::spawn(Arc::clone(settings), capture);
+    let mut opening = Opening { settings, store, session, catalog, server, membership };
     let (offset, exported) = match action {
-        Action::Begin => opening.begin(false, &publication.0).await?,
-        Action::DropAndBegin => opening.begin(true, &publication.0).await?,
+        Action::Begin => opening.begin(false, &names).await?,
+        Action::DropAndBegin => opening.begin(true, &names).await?,
         Action::Adopt(lsn) => (opening.stored(opening.offset(State::Streaming, lsn)).await?, None),
-        Action::Resume(offset) => (*offset, None),
+        Action::Resume(offset) => (opening.looked(*offset).await?, None),
     };
     let mut maker = maker(settings, start, &opening.server);
-    for table in &publication.0 {
+    for table in &names {
         maker.output.names.topic(table)?;
     }
-    opening.go_on(offset, exported, maker, &tables, watch).await
+    opening.go_on(offset, exported, maker, &publication.tables, watch).await
 }
 
 struct Opening<'a> {
@@ -115,6 +116,7 @@ struct Opening<'a> {
     session: Session,
     catalog: Catalog,
     server: Server,
+    membership: Membership,
 }
 
 /// Name and point of an exported snapshot.
@@ -128,6 +130,7 @@ impl Opening<'_> {
             system_id: Some(self.server.system_id.clone()),
             timeline: Some(self.server.timeline),
             database: Some(self.server.database.clone()),
+            publication: Some(self.membership.clone()),
             lsn,
             partial: None,
             snapshot: Vec::new(),
@@ -138,6 +141,16 @@ impl Opening<'_> {
     async fn stored(&self, offset: StoredOffset) -> Result<StoredOffset, ConnectorError> {
         self.store.store(&offset.write()).await?;
         Ok(offset)
+    }
+
+    /// The offset with what the publication is now: what becomes of it later is compared with that,
+    /// also when nothing else is stored until then.
+    async fn looked(&self, mut offset: StoredOffset) -> Result<StoredOffset, ConnectorError> {
+        if offset.publication.as_ref() == Some(&self.membership) {
+            return Ok(offset);
+        }
+        offset.publication = Some(self.membership.clone());
+        self.stored(offset).await
     }
 
     async fn begin(
@@ -328,7 +341,7 @@ fn busy(name: &str, slot: Option<&Slot>) -> Result<(), ConnectorError> {
     }
 }
 
-/// Checks, makes or widens the publication; gives the captured tables and all published ones.
+/// Checks, makes or widens the publication; gives the captured tables and the publication.
 ///
 /// A table that joins a running capture is read in a snapshot of its own: its rows from before are
 /// in no log that the slot still gives. That it waits is stored before it is published, so that a
@@ -340,7 +353,7 @@ async fn publish(
     known: &[TableDescription],
     action: &mut Action,
     store: &dyn OffsetStore,
-) -> Result<(Vec<TableName>, Vec<Published>), ConnectorError> {
+) -> Result<(Vec<TableName>, Publication), ConnectorError> {
     let tables = catalog.tables().await?;
     let found = catalog.publication(&settings.publication).await?;
     let (first, new_slots) = match action {
@@ -354,14 +367,16 @@ async fn publish(
         settings,
         &Found { capacity, tables: &tables, publication, new_slots, first },
     )?;
-    if let (Some(publication), Action::Resume(_)) = (publication, &*action) {
-        missed(settings, publication, &tables, known, &plan)?;
-    }
-    if let (Plan::Add(joining), Action::Resume(offset)) = (&plan, &mut *action)
-        && settings.snapshot == SnapshotMode::Initial
-    {
-        offset.join(joining);
-        store.store(&offset.write()).await?;
+    if let (Some(publication), Action::Resume(offset)) = (publication, &mut *action) {
+        let mut joining = interrupted(settings, publication, &tables, offset)?;
+        missed(settings, publication, &tables, known, &plan, offset)?;
+        if let (Plan::Add(added), SnapshotMode::Initial) = (&plan, settings.snapshot) {
+            joining.extend(added.iter().cloned());
+        }
+        if !joining.is_empty() {
+            offset.join(&joining);
+            store.store(&offset.write()).await?;
+        }
     }
     let publication = match (plan.statement(settings), found) {
         (None, Some(found)) => found,
@@ -371,7 +386,23 @@ async fn publish(
         offset.expand(|table| published_partitions(table, &publication, &tables));
     }
     let names = captured_names(settings, &publication, &tables);
-    Ok((names, publication.tables))
+    Ok((names, publication))
+}
+
+/// Tables that were not in the publication all the time since the offset was stored, or not as a
+/// whole, and are read anew.
+fn interrupted(
+    settings: &Settings,
+    publication: &Publication,
+    tables: &[Table],
+    offset: &StoredOffset,
+) -> Result<Vec<TableName>, ConnectorError> {
+    let now = Membership::of(publication, &captured_names(settings, publication, tables));
+    match offset.publication.as_ref().and_then(|before| before.gap(&now)) {
+        None => Ok(Vec::new()),
+        Some(Gap::Tables(tables)) if settings.reads_anew() => Ok(tables),
+        Some(gap) => Err(publication_change::gap_error(settings, &gap)),
+    }
 }
 
 /// A table that was captured before and was taken out of the publication while nobody looked: what
@@ -382,6 +413,7 @@ fn missed(
     tables: &[Table],
     known: &[TableDescription],
     plan: &Plan,
+    offset: &StoredOffset,
 ) -> Result<(), ConnectorError> {
     let read_anew = |name: &TableName| {
         settings.snapshot == SnapshotMode::Initial
@@ -389,10 +421,11 @@ fn missed(
     };
     let known: HashSet<&str> = known.iter().map(|known| known.table.as_str()).collect();
     let described = |table: &&Table| {
-        known.contains(table.name.to_string().as_str())
+        let published = offset.publication.as_ref().is_some_and(|before| before.has(&table.name));
+        (published || known.contains(table.name.to_string().as_str()))
             && captured(&settings.filter, &table.name, &names_above(table, tables))
     };
-    let described = tables.iter().filter(described).map(|table| table.oid);
+    let described = tables.iter().filter(described);
     let mut taken = publication_change::taken_out(described, publication, tables);
     taken.retain(|name| !read_anew(name));
     if taken.is_empty() {

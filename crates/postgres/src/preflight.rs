@@ -48,6 +48,8 @@ pub(crate) struct Table {
 /// A publication.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Publication {
+    /// `oid:xmin` of its row in the catalog.
+    pub(crate) row: String,
     /// Whether it is for all tables.
     pub(crate) all_tables: bool,
     /// Whether it publishes INSERT.
@@ -79,6 +81,8 @@ pub(crate) struct Published {
     pub(crate) filter: Option<String>,
     /// Whether it is a partitioned table.
     pub(crate) partitioned: bool,
+    /// `oid:xmin` of the rows of the catalog that make it published.
+    pub(crate) rows: Vec<String>,
 }
 
 /// What a start finds.
@@ -142,7 +146,8 @@ pub(crate) fn check(settings: &Settings, found: &Found<'_>) -> Result<Plan, Conn
     let wanted = wanted(settings, found.tables);
     let plan = plan(settings, found, &wanted)?;
     if let Some(publication) = found.publication {
-        check_operations(settings, publication)?;
+        check_operations(settings, publication, found.first)?;
+        check_filters(settings, publication, found)?;
         check_column_lists(settings, publication, found.tables)?;
     }
     check_identities(&plan, found)?;
@@ -271,7 +276,11 @@ pub(crate) fn missing_operations(found: &Publication) -> Vec<&'static str> {
     .collect()
 }
 
-fn check_operations(settings: &Settings, found: &Publication) -> Result<(), ConnectorError> {
+fn check_operations(
+    settings: &Settings,
+    found: &Publication,
+    first: bool,
+) -> Result<(), ConnectorError> {
     let missing = missing_operations(found);
     if missing.is_empty() {
         return Ok(());
@@ -280,8 +289,68 @@ fn check_operations(settings: &Settings, found: &Publication) -> Result<(), Conn
     Err(refusal(
         code::PUBLISH,
         format!("publication {name} leaves out {}", missing.join(", ")),
-        format!("ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate')"),
+        format!(
+            "ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate'){}",
+            if first { String::new() } else { then_begin_again(settings) }
+        ),
     ))
+}
+
+/// What was left out before is nowhere.
+fn then_begin_again(settings: &Settings) -> String {
+    format!("; then {}", begin_again(Some(&settings.slot)))
+}
+
+fn check_filters(
+    settings: &Settings,
+    publication: &Publication,
+    found: &Found<'_>,
+) -> Result<(), ConnectorError> {
+    let captured = |published: &&Published| {
+        let table = found.tables.iter().find(|table| table.oid == published.oid);
+        table.is_some_and(|table| captured_in(settings, &published.name, table, found.tables))
+    };
+    let captured = publication.tables.iter().filter(captured);
+    filtered(settings, captured, found.first).map_or(Ok(()), Err)
+}
+
+/// What is said of tables whose row filter keeps rows out (`WHERE`, PostgreSQL 15 and later), if
+/// there are any.
+pub(crate) fn filtered<'a>(
+    settings: &Settings,
+    captured: impl Iterator<Item = &'a Published>,
+    first: bool,
+) -> Option<ConnectorError> {
+    let names: Vec<&TableName> =
+        captured.filter(|table| table.filter.is_some()).map(|table| &table.name).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let publication = quoted(&settings.publication);
+    let tables: Vec<String> = names.iter().map(|table| table.sql()).collect();
+    let tables = tables.join(", ");
+    let begin = !first && !settings.reads_anew();
+    Some(refusal(
+        code::FILTER,
+        format!(
+            "publication {} has a row filter on {}, so rows that do not match never come",
+            settings.publication,
+            list(names.into_iter())
+        ),
+        format!(
+            "ALTER PUBLICATION {publication} DROP TABLE {tables}; ALTER PUBLICATION {publication} \
+             ADD TABLE {tables}{}",
+            if begin { then_begin_again(settings) } else { String::new() }
+        ),
+    ))
+}
+
+impl Settings {
+    /// Whether tables of which changes are missing are read again by themselves: where the
+    /// publication is ours to widen.
+    pub(crate) fn reads_anew(&self) -> bool {
+        self.autocreate == Autocreate::Filtered && self.snapshot == SnapshotMode::Initial
+    }
 }
 
 /// A column list that leaves out a column of the replica identity makes UPDATE and DELETE fail;

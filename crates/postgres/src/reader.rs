@@ -2,10 +2,11 @@
 //!
 //! The status that goes out repeats the last stored position and nothing else (rule P1).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use highwater_connector::ConnectorError;
+use highwater_connector::{ConnectorError, ErrorKind};
 use postgres_protocol::message::frontend;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -13,11 +14,12 @@ use tokio::time::{Instant, timeout};
 
 use crate::cursor::Cursor;
 use crate::envelope::now_us;
-use crate::error::{connection, unreadable};
+use crate::error::{begin_again, code, connection, sqlstate, unreadable};
 use crate::frame::Frame;
 use crate::lsn::Lsn;
 use crate::pgoutput::PgTime;
 use crate::session::{Session, server_error};
+use crate::settings::Settings;
 
 /// Batches that wait for the task at most: while one does, the next grows with what is read.
 const WAITING: usize = 1;
@@ -57,12 +59,12 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads a session that streams. `stored` is what is safe already.
-    pub(crate) fn spawn(session: Session, stored: Lsn, interval: Duration) -> Self {
+    pub(crate) fn spawn(session: Session, stored: Lsn, settings: Arc<Settings>) -> Self {
         let (sender, batches) = mpsc::channel(WAITING);
         let (stored, receiver) = watch::channel(stored);
         let work = tokio::spawn(async move {
             let (heard, batch) = (Instant::now(), Batch::default());
-            let mut pump = Pump { session, stored: receiver, interval, heard, batch };
+            let mut pump = Pump { session, stored: receiver, settings, heard, batch };
             if let Err(error) = pump.run(&sender).await {
                 // Nobody listens any more when the task is gone.
                 let _ = sender.send(Err(error)).await;
@@ -113,7 +115,7 @@ impl Reader {
 struct Pump {
     session: Session,
     stored: watch::Receiver<Lsn>,
-    interval: Duration,
+    settings: Arc<Settings>,
     heard: Instant,
     batch: Batch,
 }
@@ -155,7 +157,7 @@ impl Pump {
     async fn run(&mut self, batches: &Batches) -> Result<(), ConnectorError> {
         // The answer that began the stream may have brought more with it.
         self.collect().await?;
-        let mut tick = tokio::time::interval(self.interval);
+        let mut tick = tokio::time::interval(self.settings.status_interval);
         let mut breath = Instant::now();
         loop {
             tokio::select! {
@@ -188,7 +190,7 @@ impl Pump {
             self.heard = Instant::now();
         }
         let silent = self.heard.elapsed();
-        if silent > SILENCE + 3 * self.interval {
+        if silent > SILENCE + 3 * self.settings.status_interval {
             return Err(connection(format!("the server is silent for {} s", silent.as_secs())));
         }
         Ok(())
@@ -205,7 +207,7 @@ impl Pump {
                     }
                 }
                 Frame::Whole { tag: b'E', body } => {
-                    return Err(server_error("streaming", body).into());
+                    return Err(self.refused(body));
                 }
                 Frame::Whole { tag: b'N' | b'S', .. } => {}
                 Frame::Whole { tag: b'c' | b'C' | b'Z', .. } => {
@@ -221,6 +223,24 @@ impl Pump {
             }
         }
         Ok(())
+    }
+
+    /// Nothing but the publication is looked up while changes are read: as of the time of each
+    /// change, so that one which was made later is not there, however often it is tried.
+    fn refused(&self, body: Bytes) -> ConnectorError {
+        let error = server_error("streaming", body);
+        if error.sqlstate != sqlstate::UNDEFINED_OBJECT {
+            return error.into();
+        }
+        ConnectorError::stop(
+            code::PUBLICATION,
+            ErrorKind::Source,
+            format!(
+                "publication {} was not there when the next changes were made: {}",
+                self.settings.publication, error.message
+            ),
+            begin_again(Some(&self.settings.slot)),
+        )
     }
 
     async fn report(&mut self, ask: bool) -> Result<(), ConnectorError> {

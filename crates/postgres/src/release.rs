@@ -88,6 +88,7 @@ mod tests {
             system_id: Some("7".to_owned()),
             timeline: Some(1),
             database: Some("shop".to_owned()),
+            publication: None,
             lsn: Lsn(1),
             partial: None,
             snapshot: Vec::new(),

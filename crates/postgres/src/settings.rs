@@ -180,7 +180,7 @@ fn login_keys() -> Vec<ConfigKey> {
             Int { min: 1_000, max: 86_400_000 },
             Some("600000"),
             Low,
-            "How long the server may be silent while a start waits for an answer or a snapshot for rows, milliseconds, 1000 to 86400000; then the task tries again. A snapshot whose row filter skips very many rows at a stretch needs more.",
+            "How long the server may be silent while a start waits for an answer or a snapshot for rows, milliseconds, 1000 to 86400000; then the task tries again.",
         ),
         ConfigKey::new(
             "topic.prefix",

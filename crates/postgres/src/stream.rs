@@ -77,7 +77,7 @@ impl Stream {
         let Maker { output, envelope, tables } = maker;
         let filter = settings.filter.clone();
         Ok(Self {
-            reader: Reader::spawn(session, offset.lsn, settings.status_interval),
+            reader: Reader::spawn(session, offset.lsn, Arc::clone(&settings)),
             decoder: Decoder::default(),
             engine: Engine::new(output, envelope, filter, tables, offset),
             catalog: None,

@@ -14,8 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::catalog::Catalog;
 use crate::holding::{Holding, Place};
-use crate::preflight::Published;
-use crate::publication_change;
+use crate::publication_change::{self, Capture};
 use crate::settings::Settings;
 
 /// What was seen last.
@@ -56,15 +55,15 @@ impl Drop for Watch {
 }
 
 impl Watch {
-    /// Begins to look; `captured` are the captured tables of the publication.
-    pub(crate) fn spawn(settings: Arc<Settings>, captured: Vec<Published>) -> Self {
+    /// Begins to look at what becomes of `capture`.
+    pub(crate) fn spawn(settings: Arc<Settings>, capture: Capture) -> Self {
         let (sender, seen) = watch::channel(Seen::default());
         let looking = Arc::clone(&settings);
         let work = tokio::spawn(async move {
             loop {
                 // A server that cannot be asked is what the stream, or the snapshot, tells of.
                 let bound = looking.login.connect_timeout * 2;
-                match timeout(bound, look(&looking, &captured)).await {
+                match timeout(bound, look(&looking, &capture)).await {
                     Ok(Ok((holding, trouble))) => sender.send_modify(|seen| {
                         seen.takes(holding, looking.wal_warn);
                         seen.trouble = trouble;
@@ -102,7 +101,7 @@ impl Watch {
 
 async fn look(
     settings: &Settings,
-    captured: &[Published],
+    capture: &Capture,
 ) -> Result<(Option<Holding>, Option<ConnectorError>), ConnectorError> {
     let catalog = Catalog::connect(&settings.login).await?;
     let holding = catalog.holding(&settings.slot).await?;
@@ -110,9 +109,9 @@ async fn look(
     let published = publication.iter().flat_map(|publication| &publication.tables);
     let published: HashSet<u32> = published.map(|table| table.oid).collect();
     // All tables are read only to tell one that was taken out from one that was dropped.
-    let complete = captured.iter().all(|table| published.contains(&table.oid));
+    let complete = capture.tables.iter().all(|table| published.contains(&table.oid));
     let tables = if complete { Vec::new() } else { catalog.tables().await? };
-    let trouble = publication_change::trouble(settings, captured, publication.as_ref(), &tables);
+    let trouble = publication_change::trouble(settings, capture, publication.as_ref(), &tables);
     Ok((holding, trouble))
 }
 

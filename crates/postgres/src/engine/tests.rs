@@ -15,6 +15,7 @@ fn offset(lsn: u64) -> StoredOffset {
         system_id: Some("7".to_owned()),
         timeline: Some(1),
         database: Some("d".to_owned()),
+        publication: None,
         lsn: Lsn(lsn),
         partial: None,
         snapshot: Vec::new(),

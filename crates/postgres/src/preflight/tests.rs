@@ -41,11 +41,13 @@ fn published(oid: u32, name: &str) -> Published {
         columns: None,
         filter: None,
         partitioned: false,
+        rows: Vec::new(),
     }
 }
 
 fn publication(tables: Vec<Published>) -> Publication {
     Publication {
+        row: "1:1".to_owned(),
         all_tables: false,
         insert: true,
         update: true,

@@ -33,6 +33,7 @@ fn stored(state: State, lsn: u64) -> StoredOffset {
         system_id: Some("7000".to_owned()),
         timeline: Some(3),
         database: Some("shop".to_owned()),
+        publication: None,
         lsn: Lsn(lsn),
         partial: None,
         snapshot: Vec::new(),

