@@ -231,6 +231,7 @@ mod tests {
             r#"{"lsn":"0/600","snapshot":"{}","state":"intent"}"#,
             r#"{"lsn":"0/600","snapshot":"{\"public.b\":{\"done\":true}}"}"#,
             r#"{"lsn":"0/600","system_id":"8"}"#,
+            r#"{"lsn":"0/600","publication":"{\"\":\"9:1\"}"}"#,
             r#"{"lsn":1}"#,
         ] {
             assert!(edit(wanted, true).is_err(), "{wanted}");

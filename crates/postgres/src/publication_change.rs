@@ -32,8 +32,8 @@ impl Capture {
     }
 
     /// Whether a table was captured, or bears the name of one that was.
-    fn had(&self, table: &Table) -> bool {
-        self.tables.iter().any(|other| other.oid == table.oid || other.name == table.name)
+    fn had(&self, oid: u32, name: &TableName) -> bool {
+        self.tables.iter().any(|other| other.oid == oid || other.name == *name)
     }
 }
 
@@ -56,9 +56,7 @@ pub(crate) fn trouble(
     if !missing.is_empty() {
         return Some(operations_error(settings, &missing));
     }
-    let captured = now.tables.iter().filter(|table| {
-        before.tables.iter().any(|other| other.oid == table.oid || other.name == table.name)
-    });
+    let captured = now.tables.iter().filter(|table| before.had(table.oid, &table.name));
     if let Some(error) = filtered(settings, captured, false) {
         return Some(error);
     }
@@ -66,7 +64,8 @@ pub(crate) fn trouble(
     if let Some(gap) = before.membership.gap(&membership) {
         return Some(gap_error(settings, &gap));
     }
-    let taken = taken_out(tables.iter().filter(|table| before.had(table)), now, tables);
+    let taken =
+        taken_out(tables.iter().filter(|table| before.had(table.oid, &table.name)), now, tables);
     if taken.is_empty() { None } else { Some(taken_error(settings, &taken)) }
 }
 
