@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.."
 
 toolchain=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
 postgres_least=13
+java=openjdk-17-jdk-headless
 missing=()
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -41,7 +42,7 @@ if [ "${1:-}" = test ]; then
     # Other people's Kafka clients are tried in a virtual environment.
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
     # Debezium Engine is what tests and benches compare with (testing/debezium).
-    want javac openjdk-17-jdk-headless
+    want javac "$java"
     want mvn maven
 fi
 have_postgres || missing+=(postgresql)
@@ -54,6 +55,8 @@ quietly() { # shows a command's output only when it fails
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
+
+offered() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
 
 may_install() {
     have apt-get && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
@@ -77,6 +80,8 @@ install_packages() {
     local install=(as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends)
     echo "Installing $* ..."
     quietly as_root apt-get update
+    # Debian has no Java 17 from 13 on, but a later one, which does as well.
+    offered "$java" || set -- "${@/#$java/default-jdk-headless}"
     # The demo runs a server of its own: no cluster is to be made and started by the package.
     local hint=/etc/postgresql-common/createcluster.d/highwater-demo.conf
     if [[ " $* " == *" postgresql "* ]]; then
@@ -98,7 +103,7 @@ fi
 
 if ! have_rust; then
     # Debian has rustup from 13 on, Ubuntu from 24.04 on.
-    if ! have rustup && may_install && apt-cache policy rustup | grep -q 'Candidate: [^(]'; then
+    if ! have rustup && may_install && offered rustup; then
         install_packages rustup
     fi
     have rustup || say_how_to_get_rust
