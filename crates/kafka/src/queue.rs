@@ -17,7 +17,8 @@ use highwater_protocol::records::{
 use crate::OutgoingRecord;
 use crate::delivery::Book;
 
-/// Batches in flight at most: brokers remember as many of a producer (KIP-98).
+/// From the oldest batch that is not known to be stored to the newest that was sent: brokers remember
+/// as many of a producer (KIP-98), and what one of them was sent again must still be among them.
 const IN_FLIGHT: usize = 5;
 
 /// A partition that acknowledged nothing for so long begins with one batch alone: a broker that has
@@ -139,7 +140,9 @@ impl Queue {
     /// Whether the next batch may go out now, as far as those before it are concerned.
     fn has_room(&self, now: Instant) -> bool {
         let warm = self.stored_at.is_some_and(|at| now.saturating_duration_since(at) < WARM);
-        !self.disturbed && self.in_flight < if warm { IN_FLIGHT } else { 1 }
+        // Stored ones between those that are not count too: the broker remembers them as well.
+        let next = self.sealed.iter().position(|batch| !batch.sent).unwrap_or(self.sealed.len());
+        !self.disturbed && if warm { next < IN_FLIGHT } else { self.in_flight == 0 }
     }
 
     /// Whether [`Self::next`] would give a batch.
