@@ -108,10 +108,22 @@ apis! {
     InitProducerId = 22, 0..=4, flexible 2, InitProducerIdRequest => InitProducerIdResponse;
     OffsetForLeaderEpoch = 23, 2..=4, flexible 4,
         OffsetForLeaderEpochRequest => OffsetForLeaderEpochResponse;
+    AddPartitionsToTxn = 24, 0..=3, flexible 3,
+        AddPartitionsToTxnRequest => AddPartitionsToTxnResponse;
+    AddOffsetsToTxn = 25, 0..=3, flexible 3, AddOffsetsToTxnRequest => AddOffsetsToTxnResponse;
+    EndTxn = 26, 0..=4, flexible 3, EndTxnRequest => EndTxnResponse;
+    WriteTxnMarkers = 27, 1..=1, flexible 1, WriteTxnMarkersRequest => WriteTxnMarkersResponse;
+    TxnOffsetCommit = 28, 0..=4, flexible 3, TxnOffsetCommitRequest => TxnOffsetCommitResponse;
     DescribeConfigs = 32, 1..=4, flexible 4, DescribeConfigsRequest => DescribeConfigsResponse;
     IncrementalAlterConfigs = 44, 0..=1, flexible 1,
         IncrementalAlterConfigsRequest => IncrementalAlterConfigsResponse;
     DescribeCluster = 60, 0..=1, flexible 0, DescribeClusterRequest => DescribeClusterResponse;
+    DescribeProducers = 61, 0..=0, flexible 0,
+        DescribeProducersRequest => DescribeProducersResponse;
+    DescribeTransactions = 65, 0..=0, flexible 0,
+        DescribeTransactionsRequest => DescribeTransactionsResponse;
+    ListTransactions = 66, 0..=1, flexible 0,
+        ListTransactionsRequest => ListTransactionsResponse;
 }
 
 impl ApiKey {

@@ -1,31 +1,47 @@
 //! The bodies, one file an API.
 
+mod add_offsets_to_txn;
+mod add_partitions_to_txn;
 mod api_versions;
 mod create_topics;
 mod delete_records;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
+mod describe_producers;
+mod describe_transactions;
+mod end_txn;
 mod fetch;
 mod find_coordinator;
 mod incremental_alter_configs;
 mod init_producer_id;
 mod list_offsets;
+mod list_transactions;
 mod metadata;
 mod offset_for_leader_epoch;
 mod produce;
+mod txn_offset_commit;
+mod write_txn_markers;
 
+pub use add_offsets_to_txn::*;
+pub use add_partitions_to_txn::*;
 pub use api_versions::*;
 pub use create_topics::*;
 pub use delete_records::*;
 pub use delete_topics::*;
 pub use describe_cluster::*;
 pub use describe_configs::*;
+pub use describe_producers::*;
+pub use describe_transactions::*;
+pub use end_txn::*;
 pub use fetch::*;
 pub use find_coordinator::*;
 pub use incremental_alter_configs::*;
 pub use init_producer_id::*;
 pub use list_offsets::*;
+pub use list_transactions::*;
 pub use metadata::*;
 pub use offset_for_leader_epoch::*;
 pub use produce::*;
+pub use txn_offset_commit::*;
+pub use write_txn_markers::*;

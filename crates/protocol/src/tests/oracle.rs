@@ -77,9 +77,17 @@ same_names! {
     DeleteRecordsRequest DeleteRecordsResponse
     InitProducerIdRequest InitProducerIdResponse
     OffsetForLeaderEpochRequest OffsetForLeaderEpochResponse
+    AddPartitionsToTxnRequest AddPartitionsToTxnResponse
+    AddOffsetsToTxnRequest AddOffsetsToTxnResponse
+    EndTxnRequest EndTxnResponse
+    WriteTxnMarkersRequest WriteTxnMarkersResponse
+    TxnOffsetCommitRequest TxnOffsetCommitResponse
     DescribeConfigsRequest DescribeConfigsResponse
     IncrementalAlterConfigsRequest IncrementalAlterConfigsResponse
     DescribeClusterRequest DescribeClusterResponse
+    DescribeProducersRequest DescribeProducersResponse
+    DescribeTransactionsRequest DescribeTransactionsResponse
+    ListTransactionsRequest ListTransactionsResponse
 }
 
 proptest! {
