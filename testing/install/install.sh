@@ -41,9 +41,11 @@ if [ "${1:-}" = test ]; then
     want pkg-config pkg-config
     # Other people's Kafka clients are tried in a virtual environment.
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
-    # Debezium Engine is what tests and benches compare with (testing/debezium).
+    # Debezium Engine is what tests and benches compare with (testing/debezium), and Apache Kafka what
+    # they compare with and run on (testing/kafka), with certificates of its own.
     want javac "$java"
     want mvn maven
+    want openssl openssl
 fi
 have_postgres || missing+=(postgresql)
 
