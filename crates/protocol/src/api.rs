@@ -100,7 +100,15 @@ apis! {
     Fetch = 1, 4..=12, flexible 12, FetchRequest => FetchResponse;
     ListOffsets = 2, 1..=11, flexible 6, ListOffsetsRequest => ListOffsetsResponse;
     Metadata = 3, 0..=12, flexible 9, MetadataRequest => MetadataResponse;
+    OffsetCommit = 8, 2..=9, flexible 8, OffsetCommitRequest => OffsetCommitResponse;
+    OffsetFetch = 9, 1..=9, flexible 6, OffsetFetchRequest => OffsetFetchResponse;
     FindCoordinator = 10, 0..=4, flexible 3, FindCoordinatorRequest => FindCoordinatorResponse;
+    JoinGroup = 11, 0..=9, flexible 6, JoinGroupRequest => JoinGroupResponse;
+    Heartbeat = 12, 0..=4, flexible 4, HeartbeatRequest => HeartbeatResponse;
+    LeaveGroup = 13, 0..=5, flexible 4, LeaveGroupRequest => LeaveGroupResponse;
+    SyncGroup = 14, 0..=5, flexible 4, SyncGroupRequest => SyncGroupResponse;
+    DescribeGroups = 15, 0..=6, flexible 5, DescribeGroupsRequest => DescribeGroupsResponse;
+    ListGroups = 16, 0..=5, flexible 3, ListGroupsRequest => ListGroupsResponse;
     ApiVersions = 18, 0..=4, flexible 3, ApiVersionsRequest => ApiVersionsResponse;
     CreateTopics = 19, 2..=7, flexible 5, CreateTopicsRequest => CreateTopicsResponse;
     DeleteTopics = 20, 1..=6, flexible 4, DeleteTopicsRequest => DeleteTopicsResponse;
@@ -115,8 +123,10 @@ apis! {
     WriteTxnMarkers = 27, 1..=1, flexible 1, WriteTxnMarkersRequest => WriteTxnMarkersResponse;
     TxnOffsetCommit = 28, 0..=4, flexible 3, TxnOffsetCommitRequest => TxnOffsetCommitResponse;
     DescribeConfigs = 32, 1..=4, flexible 4, DescribeConfigsRequest => DescribeConfigsResponse;
+    DeleteGroups = 42, 0..=2, flexible 2, DeleteGroupsRequest => DeleteGroupsResponse;
     IncrementalAlterConfigs = 44, 0..=1, flexible 1,
         IncrementalAlterConfigsRequest => IncrementalAlterConfigsResponse;
+    OffsetDelete = 47, 0..=0, flexible 1, OffsetDeleteRequest => OffsetDeleteResponse;
     DescribeCluster = 60, 0..=1, flexible 0, DescribeClusterRequest => DescribeClusterResponse;
     DescribeProducers = 61, 0..=0, flexible 0,
         DescribeProducersRequest => DescribeProducersResponse;

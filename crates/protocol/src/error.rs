@@ -68,4 +68,10 @@ pub enum DecodeError {
         /// The version as sent.
         version: i16,
     },
+    /// A version of a stored key or value that we do not know.
+    #[error("a stored key or value has version {version}, which is not known here")]
+    UnknownStored {
+        /// The version as stored.
+        version: i16,
+    },
 }

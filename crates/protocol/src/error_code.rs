@@ -45,6 +45,8 @@ codes! {
     REPLICA_NOT_AVAILABLE = 9;
     /// A batch is larger than `max.message.bytes`.
     MESSAGE_TOO_LARGE = 10;
+    /// What a consumer wants to remember with an offset is too long.
+    OFFSET_METADATA_TOO_LARGE = 12;
     /// The connection ended before the answer.
     NETWORK_EXCEPTION = 13;
     /// The coordinator is still loading.
@@ -65,12 +67,18 @@ codes! {
     INVALID_REQUIRED_ACKS = 21;
     /// The group's generation is another.
     ILLEGAL_GENERATION = 22;
+    /// The member's protocols are none that the group can use.
+    INCONSISTENT_GROUP_PROTOCOL = 23;
     /// The group's name is not allowed.
     INVALID_GROUP_ID = 24;
     /// The group has no such member.
     UNKNOWN_MEMBER_ID = 25;
+    /// The session time-out is outside of what the broker allows.
+    INVALID_SESSION_TIMEOUT = 26;
     /// The group is rebalancing.
     REBALANCE_IN_PROGRESS = 27;
+    /// The offsets of one commit are too large for a batch.
+    INVALID_COMMIT_OFFSET_SIZE = 28;
     /// No permission for the topic.
     TOPIC_AUTHORIZATION_FAILED = 29;
     /// No permission for the group.
@@ -131,6 +139,10 @@ codes! {
     SASL_AUTHENTICATION_FAILED = 58;
     /// The log knows nothing of the producer.
     UNKNOWN_PRODUCER_ID = 59;
+    /// The group has members.
+    NON_EMPTY_GROUP = 68;
+    /// There is no such group.
+    GROUP_ID_NOT_FOUND = 69;
     /// No such fetch session.
     FETCH_SESSION_ID_NOT_FOUND = 70;
     /// The fetch session is at another epoch.
@@ -149,6 +161,12 @@ codes! {
     OFFSET_NOT_AVAILABLE = 78;
     /// Join again with the member id given.
     MEMBER_ID_REQUIRED = 79;
+    /// The group has as many members as it may.
+    GROUP_MAX_SIZE_REACHED = 81;
+    /// Another instance has taken the place of the static member.
+    FENCED_INSTANCE_ID = 82;
+    /// Members of the group are subscribed to the topic.
+    GROUP_SUBSCRIBED_TO_TOPIC = 86;
     /// A record does not fit its batch.
     INVALID_RECORD = 87;
     /// Offsets of an open transaction are in the way.

@@ -45,6 +45,7 @@ mod schema;
 mod messages;
 mod reader;
 pub mod records;
+pub mod stored;
 #[cfg(test)]
 mod tests;
 mod wire;

@@ -70,7 +70,15 @@ same_names! {
     FetchRequest FetchResponse
     ListOffsetsRequest ListOffsetsResponse
     MetadataRequest MetadataResponse
+    OffsetCommitRequest OffsetCommitResponse
+    OffsetFetchRequest OffsetFetchResponse
     FindCoordinatorRequest FindCoordinatorResponse
+    JoinGroupRequest JoinGroupResponse
+    HeartbeatRequest HeartbeatResponse
+    LeaveGroupRequest LeaveGroupResponse
+    SyncGroupRequest SyncGroupResponse
+    DescribeGroupsRequest DescribeGroupsResponse
+    ListGroupsRequest ListGroupsResponse
     ApiVersionsRequest ApiVersionsResponse
     CreateTopicsRequest CreateTopicsResponse
     DeleteTopicsRequest DeleteTopicsResponse
@@ -83,7 +91,9 @@ same_names! {
     WriteTxnMarkersRequest WriteTxnMarkersResponse
     TxnOffsetCommitRequest TxnOffsetCommitResponse
     DescribeConfigsRequest DescribeConfigsResponse
+    DeleteGroupsRequest DeleteGroupsResponse
     IncrementalAlterConfigsRequest IncrementalAlterConfigsResponse
+    OffsetDeleteRequest OffsetDeleteResponse
     DescribeClusterRequest DescribeClusterResponse
     DescribeProducersRequest DescribeProducersResponse
     DescribeTransactionsRequest DescribeTransactionsResponse
