@@ -39,6 +39,7 @@ KILLERS = {
     "finish.data": "model syncs::what_a_roll_shows_is_there",
     "finish.offset_index": "model syncs::the_indexes_of_a_closed_segment_are_there",
     "finish.time_index": "model syncs::the_indexes_of_a_closed_segment_are_there",
+    "finish.transaction_index": "model syncs::the_aborted_transactions_of_a_closed_segment_are_there",
     "flush.data": "model syncs::what_was_flushed_is_there",
     "found_start.folder": "model faults::a_log_start_from_the_page_cache_is_safe_before_segments_go",
     "index.cut": "model faults::a_write_that_fails_half_way_is_taken_back",

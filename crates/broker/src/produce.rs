@@ -76,12 +76,12 @@ fn patience(timeout_ms: i32) -> Duration {
 
 /// Appends what every partition was sent. Blocks on the disk.
 fn append(node: &Node, version: i16, acks_are_valid: bool, request: ProduceRequest) -> Entries {
+    let refusal = refusal(&request, acks_are_valid);
     let of_partition = |topic: &str, data: PartitionProduceData| Entry {
         index: data.index,
-        outcome: if acks_are_valid {
-            append_one(node, version, topic, data)
-        } else {
-            Err(Fault::new(ErrorCode::INVALID_REQUIRED_ACKS, "acks is none of -1, 0 and 1"))
+        outcome: match &refusal {
+            Some(fault) => Err(fault.clone()),
+            None => append_one(node, version, topic, data),
         },
     };
     let of_topic = |topic: TopicProduceData| {
@@ -90,6 +90,26 @@ fn append(node: &Node, version: i16, acks_are_valid: bool, request: ProduceReque
         (topic.name, entries)
     };
     request.topic_data.into_iter().map(of_topic).collect()
+}
+
+/// What is wrong with a request as a whole.
+fn refusal(request: &ProduceRequest, acks_are_valid: bool) -> Option<Fault> {
+    if !acks_are_valid {
+        let text = "acks is none of -1, 0 and 1";
+        return Some(Fault::new(ErrorCode::INVALID_REQUIRED_ACKS, text));
+    }
+    let mut data = request.topic_data.iter().flat_map(|topic| &topic.partition_data);
+    if request.transactional_id.is_none() && data.any(is_transactional) {
+        let text = "a transactional batch in a request without a transactional id";
+        return Some(Fault::new(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED, text));
+    }
+    None
+}
+
+fn is_transactional(data: &PartitionProduceData) -> bool {
+    let batches = data.records.as_ref();
+    let header = batches.and_then(|batches| BatchHeader::parse(batches).ok());
+    header.is_some_and(|header| header.is_transactional())
 }
 
 fn append_one(
@@ -101,7 +121,7 @@ fn append_one(
     let partition = node.partition(topic, data.index)?;
     let batches = data.records.unwrap_or_default();
     check_codec(version, &batches)?;
-    let appended = partition.append(batches, AppendOptions { now_ms: now_ms() })?;
+    let appended = partition.append(batches, AppendOptions::client(now_ms()))?;
     Ok((partition, appended))
 }
 

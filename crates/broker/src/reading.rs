@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use highwater_log::{LogError, Partition, PartitionState, Visible, Watermarks};
+use highwater_log::{Aborted, LogError, Partition, PartitionState, Visible, Watermarks};
 use highwater_protocol::records::batches;
-use highwater_protocol::{ErrorCode, FetchPartition, PartitionData};
+use highwater_protocol::{AbortedTransaction, ErrorCode, FetchPartition, PartitionData};
 use tokio::sync::watch;
 
 use crate::fault::Fault;
@@ -37,6 +37,8 @@ struct Source {
     /// Bytes that this partition may still take.
     room: usize,
     found: Vec<Bytes>,
+    /// The aborted transactions that have records in what was found; none twice.
+    aborted: Vec<Aborted>,
 }
 
 impl Reading {
@@ -48,6 +50,7 @@ impl Reading {
             next: asked.fetch_offset,
             room: usize::try_from(asked.partition_max_bytes).unwrap_or(0),
             found: Vec::new(),
+            aborted: Vec::new(),
         });
         Self { index: asked.partition, source }
     }
@@ -112,7 +115,7 @@ impl Source {
         if self.next >= watermarks.end(terms.visible) || (room == 0 && !terms.first) {
             return Ok(0);
         }
-        let found = self.partition.read(self.next, room, terms.first, terms.visible)?;
+        let found = self.read(room, terms)?;
         let read = found.len();
         if let Some(next) = next_offset(&found) {
             self.next = next;
@@ -120,6 +123,20 @@ impl Source {
             self.found.push(found);
         }
         Ok(read)
+    }
+
+    fn read(&mut self, room: usize, terms: Terms) -> Result<Bytes, LogError> {
+        if terms.visible != Visible::LastStable {
+            return self.partition.read(self.next, room, terms.first, terms.visible);
+        }
+        let (found, aborted) = self.partition.read_committed(self.next, room, terms.first)?;
+        for one in aborted {
+            // One that reaches into what was read before is known already.
+            if !self.aborted.contains(&one) {
+                self.aborted.push(one);
+            }
+        }
+        Ok(found)
     }
 
     /// The order of the checks is Kafka's: epoch, then offset.
@@ -151,11 +168,16 @@ impl Source {
             high_watermark: watermarks.high_watermark,
             last_stable_offset: watermarks.last_stable_offset,
             log_start_offset: watermarks.log_start,
-            aborted_transactions: (visible == Visible::LastStable).then(Vec::new),
+            aborted_transactions: (visible == Visible::LastStable)
+                .then(|| self.aborted.iter().map(of_wire).collect()),
             records: Some(joined(self.found)),
             ..Default::default()
         }
     }
+}
+
+fn of_wire(aborted: &Aborted) -> AbortedTransaction {
+    AbortedTransaction { producer_id: aborted.producer_id, first_offset: aborted.first_offset }
 }
 
 fn joined(mut found: Vec<Bytes>) -> Bytes {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use highwater_log::{AppendOptions, Appended, Log, LogError, Partition, TopicConfig, Visible};
+use highwater_log::{
+    AppendOptions, Appended, Log, LogError, Origin, Partition, TopicConfig, Visible,
+};
 use highwater_protocol::records::{
     Batch, BatchBuilder, Compression, DECOMPRESSED_MAX, Marker, Record, batches,
 };
@@ -119,7 +121,8 @@ impl StateTopic {
     ) -> Result<Written, CoordinatorError> {
         let partition = self.partition()?;
         let batch = self.batch(records, transaction, now_ms)?;
-        let appended = partition.append(batch, AppendOptions { now_ms })?;
+        let appended =
+            partition.append(batch, AppendOptions { now_ms, origin: Origin::Coordinator })?;
         Ok(Written { partition, appended })
     }
 

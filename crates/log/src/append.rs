@@ -7,16 +7,43 @@ use highwater_protocol::records::{
     Batch, BatchError, BatchHeader, BatchMut, DECOMPRESSED_MAX, TimestampType, batches,
 };
 
+use crate::end_marker::{EndMarker, MarkerKind};
+use crate::marks::Mark;
 use crate::partition::{Partition, Writer};
-use crate::producers::{Sequenced, Verdict};
-use crate::segment::Stamped;
-use crate::{Flush, LogError, TopicConfig};
+use crate::producer::{Sequenced, Verdict};
+use crate::segment::{Segment, Stamped};
+use crate::transaction_index::Entry;
+use crate::{Flush, LogError, OpenTransaction, TopicConfig};
+
+/// Who appends, which says what is checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A client, whose batches of a producer are numbered.
+    Client,
+    /// A client whose transactional batch was found to belong to an open transaction when the log ended
+    /// at `at`: it is refused if that transaction was ended since (KIP-890).
+    Verified {
+        /// The log end, taken before the transaction coordinator was asked.
+        at: i64,
+    },
+    /// A coordinator of ours: its transactional batches bear no sequence numbers.
+    Coordinator,
+}
 
 /// How an append is to be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AppendOptions {
     /// Now, in milliseconds since 1970.
     pub now_ms: i64,
+    /// Who appends.
+    pub origin: Origin,
+}
+
+impl AppendOptions {
+    /// Those of a client's append.
+    pub fn client(now_ms: i64) -> Self {
+        Self { now_ms, origin: Origin::Client }
+    }
 }
 
 /// What an append was given.
@@ -54,21 +81,55 @@ impl Partition {
         options: AppendOptions,
     ) -> Result<Appended, LogError> {
         let config = self.config();
-        let mut checked = check(batches, &config, options.now_ms)?;
+        let checked = check(batches, &config, options)?;
         let mut writer = self.writer.lock();
         self.check_usable()?;
-        if let Some(answer) = self.answer_duplicate(&writer, &checked, &config)? {
+        if let Some(answer) = self.answer_duplicate(&writer, &checked, &config, options.origin)? {
             return Ok(answer);
         }
         let bytes = checked.iter().map(|batch| batch.bytes.len() as u64).sum();
         self.share.check(bytes)?;
         self.roll_if_due(&mut writer, bytes, &config, options.now_ms)?;
-        let appended = self.write(&mut writer, &mut checked, &config, options.now_ms)?;
+        let appended = self.write(&mut writer, checked, None, &config, options.now_ms)?;
         drop(writer);
+        self.request_flush_if_durable(&config);
+        Ok(appended)
+    }
+
+    /// Appends the marker that ends a producer's transaction here. Without an open transaction it is
+    /// appended all the same: it may fence the producer. It is taken also where the log holds as much as
+    /// it may, since it sets readers free. Visible and safe as any append, see [`Partition::durable`].
+    ///
+    /// # Errors
+    /// [`LogError::InvalidProducerEpoch`] or [`LogError::CoordinatorFenced`], or of the disk; nothing is
+    /// written then.
+    pub fn append_marker(&self, marker: EndMarker, now_ms: i64) -> Result<Appended, LogError> {
+        let appended = self.check_and_write_marker(marker, now_ms);
+        self.tell_space(&appended);
+        appended
+    }
+
+    fn check_and_write_marker(&self, marker: EndMarker, now_ms: i64) -> Result<Appended, LogError> {
+        if marker.producer_id < 0 || marker.producer_epoch < 0 {
+            return Err(refuse("a marker without a producer id and an epoch"));
+        }
+        let config = self.config();
+        let batch = Batch::parse(&marker.to_batch(now_ms).map_err(classify)?).map_err(classify)?;
+        let checked = stamp_time(&batch, &config, now_ms)?;
+        let mut writer = self.writer.lock();
+        self.check_usable()?;
+        writer.producers.check_marker(&marker)?;
+        self.roll_if_due(&mut writer, checked.bytes.len() as u64, &config, now_ms)?;
+        let appended = self.write(&mut writer, vec![checked], Some(&marker), &config, now_ms)?;
+        drop(writer);
+        self.request_flush_if_durable(&config);
+        Ok(appended)
+    }
+
+    fn request_flush_if_durable(&self, config: &TopicConfig) {
         if config.flush == Flush::Durable {
             self.request_flush();
         }
-        Ok(appended)
     }
 
     /// Says once that the partition cannot grow, and once that it grows again.
@@ -95,11 +156,12 @@ impl Partition {
         writer: &Writer,
         checked: &[Checked],
         config: &TopicConfig,
+        origin: Origin,
     ) -> Result<Option<Appended>, LogError> {
         let Some(batch) = checked.first().and_then(|batch| Sequenced::of(&batch.header)) else {
             return Ok(None);
         };
-        match writer.producers.check(&batch)? {
+        match writer.producers.check(&batch, origin)? {
             Verdict::New => Ok(None),
             Verdict::Duplicate { base_offset, last_offset, timestamp } => {
                 let stamped = config.timestamp_type == TimestampType::LogAppendTime;
@@ -119,44 +181,89 @@ impl Partition {
         }
     }
 
+    /// Writes what was found good; `marker` is what the one batch is, if it is one.
     fn write(
         &self,
         writer: &mut Writer,
-        checked: &mut Vec<Checked>,
+        checked: Vec<Checked>,
+        marker: Option<&EndMarker>,
         config: &TopicConfig,
         now_ms: i64,
     ) -> Result<Appended, LogError> {
         let segment = self.active()?;
         let before = segment.tip();
-        let mut stamped = Vec::with_capacity(checked.len());
-        let mut next_offset = before.next_offset;
-        for batch in checked.drain(..) {
-            let batch = batch.stamp(next_offset, self.marks().leader_epoch)?;
-            next_offset = batch.header.next_offset();
-            stamped.push(batch);
-        }
-        self.write_stamped(&segment, &stamped, config)?;
+        let ended = marker.and_then(|one| writer.producers.ended_by(one, before.next_offset));
+        let aborted = ended.filter(|ended| ended.kind == MarkerKind::Abort);
+        let stamped = self.stamp(checked, before.next_offset)?;
+        self.write_stamped(&segment, &stamped, aborted.map(|ended| ended.entry), config)?;
         self.share.grow(segment.tip().size - before.size);
         writer.active_since_ms.get_or_insert(now_ms);
-        for batch in stamped.iter().filter_map(|batch| Sequenced::of(&batch.header)) {
-            writer.producers.record(batch, now_ms);
+        let mut at = Mark {
+            offset: before.next_offset,
+            segment: segment.base_offset,
+            position: before.size,
+        };
+        for batch in &stamped {
+            self.remember(writer, &batch.header, at, now_ms);
+            at.offset = batch.header.next_offset();
+            at.position += batch.bytes.len() as u64;
         }
+        if let Some(marker) = marker {
+            if let Some(ended) = ended {
+                self.unsettled.lock().end(ended.entry.aborted.first_offset, before.next_offset);
+            }
+            let time = stamped.first().map_or(now_ms, |batch| batch.header.max_timestamp);
+            writer.producers.end(marker, before.next_offset, time, now_ms);
+        }
+        // Only now: who sees the new end must know what is not settled below it.
         self.move_log_end();
         let time = (config.timestamp_type == TimestampType::LogAppendTime).then_some(now_ms);
-        Ok(self.answer(before.next_offset, next_offset - 1, time))
+        Ok(self.answer(before.next_offset, at.offset - 1, time))
+    }
+
+    fn stamp(&self, checked: Vec<Checked>, mut next: i64) -> Result<Vec<Stamped>, LogError> {
+        let leader_epoch = self.marks().leader_epoch;
+        let stamp = |batch: Checked| {
+            let batch = batch.stamp(next, leader_epoch)?;
+            next = batch.header.next_offset();
+            Ok(batch)
+        };
+        checked.into_iter().map(stamp).collect()
+    }
+
+    /// Takes a batch that lies at `at` into the state of its producer.
+    fn remember(&self, writer: &mut Writer, header: &BatchHeader, at: Mark, now_ms: i64) {
+        let Some(batch) = Sequenced::of(header) else { return };
+        if writer.producers.record(batch, now_ms) {
+            let transaction = OpenTransaction {
+                producer_id: batch.producer_id,
+                producer_epoch: batch.epoch,
+                first_offset: at.offset,
+                since_ms: now_ms,
+            };
+            self.unsettled.lock().begin(transaction, at);
+        }
     }
 
     fn write_stamped(
         &self,
-        segment: &crate::segment::Segment,
+        segment: &Segment,
         stamped: &[Stamped],
+        aborted: Option<Entry>,
         config: &TopicConfig,
     ) -> Result<(), LogError> {
         let bytes = stamped.iter().map(|batch| batch.bytes.len() as u64).sum();
         segment.reserve(bytes, stamped.len() as u64)?;
-        let (tip, counts) = (segment.tip(), segment.index_counts());
-        segment.append(stamped, config.index_interval_bytes).inspect_err(|_| {
-            if let Err(error) = segment.undo_to(tip, counts) {
+        if aborted.is_some() {
+            segment.transactions.reserve(self.place.fs.as_ref())?;
+        }
+        let before = segment.state();
+        let written = match aborted {
+            Some(entry) => segment.append_aborting(stamped, config.index_interval_bytes, entry),
+            None => segment.append(stamped, config.index_interval_bytes),
+        };
+        written.inspect_err(|_| {
+            if let Err(error) = segment.undo_to(before) {
                 // What lies behind the tip can be neither used nor removed now.
                 self.poison(&error);
             }
@@ -188,11 +295,15 @@ impl Checked {
 }
 
 /// Checks what a client sent and gives the batches their time.
-fn check(sent: Bytes, config: &TopicConfig, now_ms: i64) -> Result<Vec<Checked>, LogError> {
+fn check(
+    sent: Bytes,
+    config: &TopicConfig,
+    options: AppendOptions,
+) -> Result<Vec<Checked>, LogError> {
     let mut walk = batches(sent);
     let mut checked = Vec::new();
     for batch in walk.by_ref() {
-        checked.push(check_batch(&batch.map_err(classify)?, config, now_ms)?);
+        checked.push(check_batch(&batch.map_err(classify)?, config, options)?);
     }
     if !walk.rest().is_empty() {
         return Err(LogError::CorruptBatch { reason: "the last batch is cut".to_owned() });
@@ -206,12 +317,21 @@ fn check(sent: Bytes, config: &TopicConfig, now_ms: i64) -> Result<Vec<Checked>,
     }
 }
 
-fn check_batch(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<Checked, LogError> {
-    check_header(batch, config)?;
-    let valid = batch.validate(DECOMPRESSED_MAX).map_err(classify)?;
+fn check_batch(
+    batch: &Batch,
+    config: &TopicConfig,
+    options: AppendOptions,
+) -> Result<Checked, LogError> {
+    check_header(batch, config, options.origin)?;
     if config.cleanup.compact && has_keyless(batch)? {
         return Err(refuse("a compacted topic takes no record without a key"));
     }
+    stamp_time(batch, config, options.now_ms)
+}
+
+/// Checks the records and gives the batch its time.
+fn stamp_time(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<Checked, LogError> {
+    let valid = batch.validate(DECOMPRESSED_MAX).map_err(classify)?;
     let mut bytes = batch.bytes.to_vec();
     let (mut stamp, _) = BatchMut::parse(&mut bytes).map_err(classify)?;
     match config.timestamp_type {
@@ -227,7 +347,7 @@ fn check_batch(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<Check
     Ok(Checked { header, bytes })
 }
 
-fn check_header(batch: &Batch, config: &TopicConfig) -> Result<(), LogError> {
+fn check_header(batch: &Batch, config: &TopicConfig, origin: Origin) -> Result<(), LogError> {
     let (header, size, most) = (&batch.header, batch.bytes.len(), config.max_message_bytes);
     if size > most {
         return Err(LogError::RecordTooLarge { size, most });
@@ -235,10 +355,11 @@ fn check_header(batch: &Batch, config: &TopicConfig) -> Result<(), LogError> {
     if header.is_control() {
         return Err(refuse("clients do not write control batches"));
     }
-    if header.is_transactional() {
-        return Err(LogError::TransactionsUnsupported);
+    if header.is_transactional() && header.producer_id < 0 {
+        return Err(refuse("a transactional batch without a producer id"));
     }
-    if header.producer_id >= 0 && (header.base_sequence < 0 || header.producer_epoch < 0) {
+    let unnumbered = header.base_sequence < 0 && origin != Origin::Coordinator;
+    if header.producer_id >= 0 && (unnumbered || header.producer_epoch < 0) {
         return Err(refuse("a producer id without a sequence number and an epoch"));
     }
     let stamped = header.timestamp_type() == TimestampType::LogAppendTime;

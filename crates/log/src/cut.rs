@@ -10,8 +10,14 @@ use crate::marks::Mark;
 /// A note is an empty file whose name says all, so that it can neither be torn nor fail half way.
 const NOTE: &str = "cut-at";
 
-const KINDS: [FileKind; 5] =
-    [FileKind::Log, FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::Snapshot, FileKind::Cut];
+const KINDS: [FileKind; 6] = [
+    FileKind::Log,
+    FileKind::OffsetIndex,
+    FileKind::TimeIndex,
+    FileKind::TransactionIndex,
+    FileKind::Snapshot,
+    FileKind::Cut,
+];
 
 impl Place {
     /// Removes the files of the segment that begins at `base`.

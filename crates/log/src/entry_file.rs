@@ -1,4 +1,4 @@
-//! A file of entries of one size, in rising order: what both indexes are made of.
+//! A file of entries of one size, in rising order: what the indexes are made of.
 //!
 //! Nothing is mapped into memory (rule L2); a look-up is a binary search of small reads, which the page
 //! cache answers.
@@ -65,17 +65,24 @@ impl<const N: usize> EntryFile<N> {
         &self,
         before: impl Fn(&[u8; N]) -> bool,
     ) -> Result<Option<[u8; N]>, LogError> {
-        let (mut low, mut high, mut found) = (0, self.count(), None);
+        self.partition_point(before)?.checked_sub(1).map(|number| self.get(number)).transpose()
+    }
+
+    /// How many entries there are for which `before` holds; all for which it does must come first.
+    pub(crate) fn partition_point(
+        &self,
+        before: impl Fn(&[u8; N]) -> bool,
+    ) -> Result<u64, LogError> {
+        let (mut low, mut high) = (0, self.count());
         while low < high {
             let middle = low + (high - low) / 2;
-            let entry = self.get(middle)?;
-            if before(&entry) {
-                (low, found) = (middle + 1, Some(entry));
+            if before(&self.get(middle)?) {
+                low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        Ok(found)
+        Ok(low)
     }
 
     /// Sets space aside for `entries` more.

@@ -179,9 +179,28 @@ pub enum LogError {
         /// The epoch that came.
         found: i16,
     },
-    /// Transactions are not offered yet.
-    #[error("transactional batches are not supported yet; use a producer without transactional.id")]
-    TransactionsUnsupported,
+    /// A batch that does not belong to the transaction its producer has open, or to none that is.
+    #[error(
+        "a batch of producer {producer_id} is refused: {reason}; abort the transaction and begin again"
+    )]
+    InvalidTxnState {
+        /// The producer.
+        producer_id: i64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A marker of a transaction coordinator that a newer one has replaced.
+    #[error(
+        "a marker for producer {producer_id} bears coordinator epoch {found}, the current one is {current}; another coordinator replaced it"
+    )]
+    CoordinatorFenced {
+        /// The producer.
+        producer_id: i64,
+        /// The newest epoch seen.
+        current: i32,
+        /// The epoch that came.
+        found: i32,
+    },
     /// The client's leader epoch is older than the partition's.
     #[error("leader epoch {asked} is older than the current {current}; refresh the metadata")]
     FencedLeaderEpoch {
@@ -223,7 +242,8 @@ impl LogError {
             Self::RecordTooLarge { .. } => "LOG_RECORD_TOO_LARGE",
             Self::OutOfOrderSequence { .. } => "LOG_OUT_OF_ORDER_SEQUENCE",
             Self::InvalidProducerEpoch { .. } => "LOG_INVALID_PRODUCER_EPOCH",
-            Self::TransactionsUnsupported => "LOG_TRANSACTIONS_UNSUPPORTED",
+            Self::InvalidTxnState { .. } => "LOG_INVALID_TXN_STATE",
+            Self::CoordinatorFenced { .. } => "LOG_COORDINATOR_FENCED",
             Self::FencedLeaderEpoch { .. } => "LOG_FENCED_LEADER_EPOCH",
             Self::UnknownLeaderEpoch { .. } => "LOG_UNKNOWN_LEADER_EPOCH",
         }
@@ -252,7 +272,8 @@ impl LogError {
             Self::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
             Self::OutOfOrderSequence { .. } => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
             Self::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
-            Self::TransactionsUnsupported => ErrorCode::INVALID_TXN_STATE,
+            Self::InvalidTxnState { .. } => ErrorCode::INVALID_TXN_STATE,
+            Self::CoordinatorFenced { .. } => ErrorCode::TRANSACTION_COORDINATOR_FENCED,
             Self::FencedLeaderEpoch { .. } => ErrorCode::FENCED_LEADER_EPOCH,
             Self::UnknownLeaderEpoch { .. } => ErrorCode::UNKNOWN_LEADER_EPOCH,
         }

@@ -8,15 +8,17 @@ pub(crate) enum FileKind {
     Log,
     OffsetIndex,
     TimeIndex,
+    TransactionIndex,
     Snapshot,
     /// What recovery cut from a segment and kept aside.
     Cut,
 }
 
-const KINDS: [(FileKind, &str); 5] = [
+const KINDS: [(FileKind, &str); 6] = [
     (FileKind::Log, "log"),
     (FileKind::OffsetIndex, "index"),
     (FileKind::TimeIndex, "timeindex"),
+    (FileKind::TransactionIndex, "txnindex"),
     (FileKind::Snapshot, "snapshot"),
     (FileKind::Cut, "cut"),
 ];

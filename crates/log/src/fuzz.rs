@@ -5,12 +5,18 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use highwater_protocol::records::Batch;
+
 use crate::epochs::Epochs;
 use crate::fs::{Entry, File, FileSystem, Lock, OpenMode};
 use crate::offset_index::OffsetIndex;
 use crate::scan::{Depth, Scan, Step};
 use crate::time_index::TimeIndex;
-use crate::{Overrides, TopicConfig, catalog, file_name, producer_snapshot, recovery_point};
+use crate::transaction_index::TransactionIndex;
+use crate::{
+    EndMarker, Overrides, TopicConfig, catalog, file_name, producer_snapshot, recovery_point,
+};
 
 /// A parser's name, and the function that gives it any bytes.
 pub type FuzzEntry = (&'static str, fn(&[u8]));
@@ -24,6 +30,8 @@ pub const ENTRIES: &[FuzzEntry] = &[
     ("topic-config", config),
     ("offset-index", offsets),
     ("time-index", times),
+    ("transaction-index", transactions),
+    ("end-marker", marker),
     ("segment-scan", segment),
     ("file-name", name),
 ];
@@ -51,7 +59,7 @@ fn producers(input: &[u8]) {
     for bytes in [input, &mended] {
         let Some(producers) = producer_snapshot::decode(bytes) else { continue };
         let again = producer_snapshot::decode(&producer_snapshot::encode(&producers));
-        assert_eq!(again.map(|again| again.newest().len()), Some(producers.newest().len()));
+        assert_eq!(again.map(|again| again.kept().len()), Some(producers.kept().len()));
     }
 }
 
@@ -90,6 +98,25 @@ fn times(input: &[u8]) {
     for time in [i64::MIN, 0, 1_700_000_000_000, i64::MAX] {
         let _ = index.offset_before(time);
     }
+}
+
+fn transactions(input: &[u8]) {
+    let fs = Only(input.into());
+    let Ok(index) = TransactionIndex::open(&fs, Path::new("a")) else { return };
+    let _ = index.is_whole(0, 1_000);
+    for (from, to) in [(i64::MIN, i64::MAX), (0, 1), (5, 500)] {
+        let mut found = Vec::new();
+        let _ = index.collect(from, to, &mut found);
+        assert!(found.len() as u64 <= index.count());
+    }
+}
+
+/// What is read says the same when it is written.
+fn marker(input: &[u8]) {
+    let Ok(batch) = Batch::parse(&Bytes::copy_from_slice(input)) else { return };
+    let Some(marker) = EndMarker::parse(&batch) else { return };
+    let again = marker.to_batch(0).ok().and_then(|bytes| Batch::parse(&bytes).ok());
+    assert_eq!(again.and_then(|batch| EndMarker::parse(&batch)), Some(marker));
 }
 
 /// Every walk ends, and goes forward.

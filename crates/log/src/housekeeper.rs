@@ -86,10 +86,19 @@ impl Inner {
         }
     }
 
+    /// Forgets producers that have been silent too long.
+    pub(crate) fn expire_producers(&self, now_ms: i64) {
+        let after = self.config.producer_id_expiration.as_millis();
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        for partition in self.partitions() {
+            partition.writer.lock().producers.expire(now_ms, after);
+        }
+    }
+
     pub(crate) fn run_retention(&self, now_ms: i64) -> usize {
+        self.expire_producers(now_ms);
         let mut removed = 0;
         for partition in self.partitions() {
-            partition.writer.lock().producers.expire(now_ms);
             match partition.retain(now_ms) {
                 Ok(count) => removed += count,
                 Err(error) => {
@@ -119,7 +128,8 @@ impl Partition {
         let mut writer = self.writer.lock();
         let sync = self.sync.lock();
         let closed = self.check_usable().and_then(|()| {
-            self.active()?.finish().map_err(|error| self.poison(&error))?;
+            let active = self.active()?;
+            active.finish(self.place.fs.as_ref()).map_err(|error| self.poison(&error))?;
             self.change(|marks| marks.synced = marks.log_end);
             self.write_recovery_point(&mut writer, now_ms());
             self.write_snapshot(&writer.producers)

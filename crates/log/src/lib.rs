@@ -1,7 +1,8 @@
 //! The storage engine: Apache Kafka's log on one machine's disk, and what is true after a crash.
 //!
 //! A [`Log`] is a data directory; a topic is one folder a partition, in exactly Kafka's layout: segments
-//! of v2 record batches, offset and time index, producer snapshots, the leader-epoch checkpoint. A
+//! of v2 record batches, offset, time and transaction index, producer snapshots, the leader-epoch
+//! checkpoint. A
 //! [`Partition`] takes batches as a client sends them, checks each once, gives it offsets and writes it.
 //! Nothing is visible under `flush=durable` before it was fsynced (rule L1); writers share the fsync.
 //!
@@ -24,7 +25,7 @@
 //! let mut batch = BatchBuilder::new(Compression::Lz4);
 //! batch.push(1_700_000_000_000, Some(b"7"), Some(b"paid"), &[]);
 //! let appended =
-//!     partition.append(batch.build()?, AppendOptions { now_ms: 1_700_000_000_005 })?;
+//!     partition.append(batch.build()?, AppendOptions::client(1_700_000_000_005))?;
 //! partition.durable(&appended).await?;
 //!
 //! let bytes = partition.read(0, 1 << 20, true, Visible::HighWatermark)?;
@@ -48,6 +49,7 @@ mod counters;
 mod cut;
 mod directory;
 mod durable_file;
+mod end_marker;
 mod entry_file;
 mod epochs;
 mod error;
@@ -64,6 +66,7 @@ mod offset_index;
 mod offset_spec;
 mod opening;
 mod partition;
+mod producer;
 mod producer_snapshot;
 mod producers;
 mod read;
@@ -71,29 +74,38 @@ mod rebuild;
 mod recovery;
 mod recovery_point;
 mod reopen;
+mod replay;
 mod retention;
 mod roll;
 mod scan;
 mod segment;
+mod sequence;
 mod settle;
 mod space;
 mod time_index;
 mod tip;
 mod topic;
+mod transaction_index;
+mod transactions;
+mod unsettled;
 mod watermarks;
 
 pub use highwater_protocol::records::TimestampType;
 
-pub use append::{AppendOptions, Appended};
+pub use append::{AppendOptions, Appended, Origin};
 pub use counters::describe_metrics;
 pub use directory::{Standing, look};
+pub use end_marker::{EndMarker, MarkerKind};
 pub use error::LogError;
 pub use fs::{Entry, File, FileSystem, Lock, OpenMode, RealFileSystem};
 pub use log::{Log, LogConfig};
 pub use offset_spec::{FoundOffset, Isolation, OffsetSpec};
 pub use opening::Opening;
 pub use partition::Partition;
+pub use producers::ProducerState;
 pub use topic::{
     Cleanup, ConfigEntry, Flush, MAX_PARTITIONS, Overrides, TopicConfig, TopicInfo, check_name,
 };
+pub use transaction_index::Aborted;
+pub use unsettled::OpenTransaction;
 pub use watermarks::{PartitionState, Visible, Watermarks};

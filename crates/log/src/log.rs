@@ -42,6 +42,9 @@ pub struct LogConfig {
     /// The most bytes that all partitions may hold together; an append above it is refused until
     /// something goes. None: as many as the disk takes.
     pub total_max_bytes: Option<u64>,
+    /// A producer that was silent for so long is forgotten, unless its transaction is open (Kafka's
+    /// `producer.id.expiration.ms`). Looked at when retention runs, and at start.
+    pub producer_id_expiration: Duration,
 }
 
 impl Default for LogConfig {
@@ -52,6 +55,7 @@ impl Default for LogConfig {
             flush_interval: Duration::from_secs(1),
             retention_interval: Duration::from_secs(300),
             total_max_bytes: None,
+            producer_id_expiration: Duration::from_secs(24 * 60 * 60),
         }
     }
 }
@@ -136,6 +140,7 @@ impl Log {
         let log = Self { inner: Arc::new(inner) };
         log.open_topics(&log_ends)?;
         log.inner.pass_known_producers();
+        log.inner.expire_producers(now_ms());
         let housekeeper = log.inner.housekeeper.start(&log.inner)?;
         log.inner.threads.lock().extend(housekeeper);
         Ok(log)

@@ -22,6 +22,9 @@ pub(crate) struct Marks {
     pub(crate) synced: Mark,
     /// Behind the last record that is shown. It never goes back, save by a cut.
     pub(crate) shown: Mark,
+    /// Behind the last record that a reader at read_committed is shown: before the first transaction
+    /// that is not settled, or `shown`.
+    pub(crate) stable: Mark,
     pub(crate) leader_epoch: i32,
     pub(crate) state: PartitionState,
 }
@@ -36,7 +39,7 @@ impl Marks {
     /// Those of a partition in which everything is synced.
     pub(crate) fn all_at(end: Mark, log_start: i64, leader_epoch: i32) -> Self {
         let state = PartitionState::Online;
-        Self { log_start, log_end: end, synced: end, shown: end, leader_epoch, state }
+        Self { log_start, log_end: end, synced: end, shown: end, stable: end, leader_epoch, state }
     }
 
     /// Those of a partition that could not be opened.
@@ -54,6 +57,17 @@ impl Marks {
         if (end.offset, end.segment) > (self.shown.offset, self.shown.segment) {
             self.shown = end;
         }
+    }
+
+    /// Holds readers at read_committed before the first transaction that is not settled. A log start
+    /// that was moved into that transaction is where they are held then.
+    pub(crate) fn hold(&mut self, unsettled: Option<Mark>) {
+        self.stable = match unsettled {
+            Some(first) if first.offset < self.shown.offset => {
+                Mark { offset: first.offset.max(self.log_start), ..first }
+            }
+            _ => self.shown,
+        };
     }
 
     /// Takes a sync that was begun when the marks were `then`. One that ends after the partition was
@@ -81,7 +95,7 @@ impl Marks {
         Watermarks {
             log_start: self.log_start,
             high_watermark: self.shown.offset,
-            last_stable_offset: self.shown.offset,
+            last_stable_offset: self.stable.offset,
             log_end: self.log_end.offset,
             leader_epoch: self.leader_epoch,
             state: self.state,
@@ -118,6 +132,18 @@ mod tests {
         marks.show(Flush::Os);
         marks.show(Flush::Durable);
         assert_eq!(marks.watermarks().high_watermark, 8);
+    }
+
+    #[test]
+    fn an_open_transaction_holds_what_is_stable_within_what_is_kept_and_shown() {
+        let mut marks = written(8, 5);
+        for (first, log_start, stable) in
+            [(Some(3), 0, 3), (Some(6), 0, 5), (Some(3), 4, 4), (None, 0, 5)]
+        {
+            marks.log_start = log_start;
+            marks.hold(first.map(at));
+            assert_eq!(marks.watermarks().last_stable_offset, stable, "{first:?} from {log_start}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One partition: its parts, its watermarks, its state.
 //!
-//! Locks are taken in this order, and never the other way: writer, sync, segments, epochs, marks, fault.
+//! Locks are taken in this order, and never the other way: writer, sync, segments, epochs, marks,
+//! unsettled, fault.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
@@ -20,6 +21,7 @@ use crate::recovery_point::Written;
 use crate::reopen::Retry;
 use crate::segment::Segment;
 use crate::space::{Share, Space};
+use crate::unsettled::Unsettled;
 use crate::{Flush, LogError, PartitionState, TopicConfig, Watermarks};
 
 /// One partition of a topic. All calls may be made from many threads at once; those that say so block
@@ -35,6 +37,8 @@ pub struct Partition {
     pub(crate) sync: Mutex<()>,
     pub(crate) epochs: RwLock<Epochs>,
     marks: Mutex<Marks>,
+    /// The transactions that hold readers at read_committed back.
+    pub(crate) unsettled: Mutex<Unsettled>,
     fault: Mutex<Option<LogError>>,
     pub(crate) share: Share,
     /// True while appends are refused for want of space.
@@ -72,6 +76,7 @@ impl Partition {
             sync: Mutex::default(),
             epochs: RwLock::new(Epochs::new()),
             marks: Mutex::new(Marks::offline()),
+            unsettled: Mutex::default(),
             fault: Mutex::default(),
             share: Share::new(space),
             is_full: AtomicBool::new(false),
@@ -133,7 +138,10 @@ impl Partition {
         let epoch = found.epochs.current();
         *self.epochs.write() = found.epochs;
         *self.fault.lock() = None;
-        self.change(|marks| *marks = Marks::all_at(end, found.log_start, epoch));
+        self.change(|marks| {
+            *self.unsettled.lock() = found.unsettled;
+            *marks = Marks::all_at(end, found.log_start, epoch);
+        });
         self.share.set(size_of(&found.segments));
         *segments = found.segments;
         Ok(())
@@ -237,6 +245,8 @@ impl Partition {
         let mut marks = self.marks.lock();
         change(&mut marks);
         marks.show(flush);
+        let unsettled = self.unsettled.lock().settle(marks.shown.offset);
+        marks.hold(unsettled);
         let now = marks.watermarks();
         self.watermarks.send_if_modified(|shown| {
             let quiet = Watermarks { log_end: now.log_end, ..*shown } == now;

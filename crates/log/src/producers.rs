@@ -1,132 +1,111 @@
-//! Idempotent producers: what each sent last, so that a batch sent again is not appended again.
+//! The producers of a partition that number their batches: so that a batch sent again is not appended
+//! again, a producer that was replaced is refused, and transactions have a beginning and an end.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
-use highwater_protocol::records::BatchHeader;
+use crate::end_marker::{EndMarker, MarkerKind};
+use crate::producer::{Kept, Producer, Sequenced, Verdict};
+use crate::transaction_index::{Aborted, Entry};
+use crate::{LogError, Origin};
 
-use crate::LogError;
-
-/// Batches remembered for each producer; a client has at most as many in flight (KIP-98).
-const REMEMBERED: usize = 5;
-
-/// A producer silent for so long is forgotten (Kafka's `producer.id.expiration.ms`).
-const EXPIRES_AFTER_MS: i64 = 24 * 60 * 60 * 1000;
-
-/// What of a batch counts for its producer.
+/// What a partition knows of a producer, as DescribeProducers tells it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sequenced {
-    pub(crate) producer_id: i64,
-    pub(crate) epoch: i16,
-    pub(crate) first: i32,
-    pub(crate) last: i32,
-    pub(crate) base_offset: i64,
-    pub(crate) last_offset: i64,
-    pub(crate) timestamp: i64,
+pub struct ProducerState {
+    /// Its id.
+    pub producer_id: i64,
+    /// The newest epoch seen.
+    pub producer_epoch: i16,
+    /// The sequence number of its last record; -1 if none is known in this epoch.
+    pub last_sequence: i32,
+    /// The timestamp of its last batch or marker, in milliseconds since 1970.
+    pub last_timestamp_ms: i64,
+    /// The epoch of the coordinator that ended its last transaction; -1 if none is known.
+    pub coordinator_epoch: i32,
+    /// The first offset of its open transaction.
+    pub transaction_start: Option<i64>,
 }
 
-impl Sequenced {
-    /// None for a batch of a producer without an id.
-    pub(crate) fn of(header: &BatchHeader) -> Option<Self> {
-        (header.producer_id >= 0).then(|| Self {
-            producer_id: header.producer_id,
-            epoch: header.producer_epoch,
-            first: header.base_sequence,
-            last: advance(header.base_sequence, header.last_offset_delta),
-            base_offset: header.base_offset,
-            last_offset: header.last_offset(),
-            timestamp: header.max_timestamp,
-        })
-    }
-}
-
-/// Whether a batch is to be appended.
+/// A transaction that a marker ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    New,
-    /// It is there already; these are its offsets (base -1 and the last at most, if nobody knows).
-    Duplicate {
-        base_offset: i64,
-        last_offset: i64,
-        timestamp: i64,
-    },
-}
-
-#[derive(Clone, Debug)]
-struct Producer {
-    epoch: i16,
-    batches: VecDeque<Sequenced>,
-    /// True if the oldest batch comes from a snapshot, which keeps no more than one: all that the
-    /// producer sent before it is in the log too.
-    restored: bool,
-    /// When it was last heard of, by the log's clock: a producer's timestamps may be years old.
-    seen_ms: i64,
+pub(crate) struct Ended {
+    pub(crate) kind: MarkerKind,
+    /// Its entry in the transaction index, if it is aborted.
+    pub(crate) entry: Entry,
 }
 
 /// The producers of one partition.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Producers {
     by_id: HashMap<i64, Producer>,
+    /// Whose transactions are open, by their first offsets.
+    open: BTreeMap<i64, i64>,
 }
 
 impl Producers {
-    /// Decides about a batch, by Kafka's rules. A producer that is not known may begin anywhere, since
-    /// it may have been forgotten.
-    pub(crate) fn check(&self, batch: &Sequenced) -> Result<Verdict, LogError> {
-        let Some(producer) = self.by_id.get(&batch.producer_id) else { return Ok(Verdict::New) };
-        if batch.epoch < producer.epoch {
-            return Err(LogError::InvalidProducerEpoch {
-                producer_id: batch.producer_id,
-                current: producer.epoch,
-                found: batch.epoch,
-            });
+    /// Decides about a batch. A producer that is not known may begin anywhere, since it may have been
+    /// forgotten.
+    pub(crate) fn check(&self, batch: &Sequenced, origin: Origin) -> Result<Verdict, LogError> {
+        let known = self.by_id.get(&batch.producer_id);
+        known.map_or(Ok(Verdict::New), |producer| producer.check(batch, origin))
+    }
+
+    /// Decides about a marker.
+    pub(crate) fn check_marker(&self, marker: &EndMarker) -> Result<(), LogError> {
+        let known = self.by_id.get(&marker.producer_id);
+        known.map_or(Ok(()), |producer| producer.check_marker(marker))
+    }
+
+    /// Remembers a batch that is in the log; true if a transaction begins with it.
+    pub(crate) fn record(&mut self, batch: Sequenced, now_ms: i64) -> bool {
+        let producer = self
+            .by_id
+            .entry(batch.producer_id)
+            .or_insert_with(|| Producer::new(batch.epoch, now_ms));
+        let begins = producer.record(batch, now_ms);
+        if begins {
+            self.open.insert(batch.base_offset, batch.producer_id);
         }
-        let expected = match producer.batches.back() {
-            _ if batch.epoch > producer.epoch => 0,
-            Some(newest) => after(newest.last),
-            None => batch.first,
+        begins
+    }
+
+    /// The transaction that a marker at `offset` ends, if there is one.
+    pub(crate) fn ended_by(&self, marker: &EndMarker, offset: i64) -> Option<Ended> {
+        let producer_id = marker.producer_id;
+        let first_offset = self.by_id.get(&producer_id)?.open?;
+        // The oldest one that stays open holds the last stable offset back from here on.
+        let others = self.open.iter().find(|(_, whose)| **whose != producer_id);
+        let entry = Entry {
+            aborted: Aborted { producer_id, first_offset, last_offset: offset },
+            last_stable_offset: others.map_or(offset + 1, |(first, _)| *first),
         };
-        if batch.first == expected {
-            return Ok(Verdict::New);
-        }
-        producer.duplicate_of(batch).ok_or(LogError::OutOfOrderSequence {
-            producer_id: batch.producer_id,
-            expected,
-            found: batch.first,
-        })
+        Some(Ended { kind: marker.kind, entry })
     }
 
-    /// Remembers a batch that is in the log.
-    pub(crate) fn record(&mut self, batch: Sequenced, now_ms: i64) {
-        let producer = self.by_id.entry(batch.producer_id).or_insert_with(|| Producer {
-            epoch: batch.epoch,
-            batches: VecDeque::with_capacity(REMEMBERED),
-            restored: false,
-            seen_ms: now_ms,
+    /// Takes a marker that is in the log.
+    pub(crate) fn end(&mut self, marker: &EndMarker, offset: i64, timestamp: i64, now_ms: i64) {
+        let producer = self
+            .by_id
+            .entry(marker.producer_id)
+            .or_insert_with(|| Producer::new(marker.producer_epoch, now_ms));
+        if let Some(first) = producer.open {
+            self.open.remove(&first);
+        }
+        producer.end(marker, offset, timestamp, now_ms);
+    }
+
+    /// Remembers a producer of which a snapshot tells.
+    pub(crate) fn restore(&mut self, kept: &Kept) {
+        if let Some(first) = kept.open {
+            self.open.insert(first, kept.producer_id);
+        }
+        self.by_id.insert(kept.producer_id, Producer::restored(kept));
+    }
+
+    /// Forgets producers that have been silent for so long; never one whose transaction is open.
+    pub(crate) fn expire(&mut self, now_ms: i64, after_ms: i64) {
+        self.by_id.retain(|_, producer| {
+            producer.open.is_some() || now_ms.saturating_sub(producer.seen_ms) < after_ms
         });
-        if producer.epoch != batch.epoch {
-            producer.epoch = batch.epoch;
-            producer.batches.clear();
-            producer.restored = false;
-        }
-        if producer.batches.len() == REMEMBERED {
-            producer.batches.pop_front();
-            producer.restored = false;
-        }
-        producer.batches.push_back(batch);
-        producer.seen_ms = now_ms;
-    }
-
-    /// Remembers a batch of which a snapshot tells.
-    pub(crate) fn restore(&mut self, batch: Sequenced, seen_ms: i64) {
-        self.record(batch, seen_ms);
-        if let Some(producer) = self.by_id.get_mut(&batch.producer_id) {
-            producer.restored = true;
-        }
-    }
-
-    /// Forgets producers that have been silent too long.
-    pub(crate) fn expire(&mut self, now_ms: i64) {
-        self.by_id.retain(|_, producer| now_ms - producer.seen_ms < EXPIRES_AFTER_MS);
     }
 
     /// The greatest id that is remembered.
@@ -134,58 +113,46 @@ impl Producers {
         self.by_id.keys().copied().max()
     }
 
-    /// The newest batch of each producer with the time it came, by producer id.
-    pub(crate) fn newest(&self) -> Vec<(Sequenced, i64)> {
-        let newest = |producer: &Producer| Some((*producer.batches.back()?, producer.seen_ms));
-        let mut all: Vec<_> = self.by_id.values().filter_map(newest).collect();
-        all.sort_unstable_by_key(|(batch, _)| batch.producer_id);
+    /// Whether the producer's transaction is open.
+    pub(crate) fn is_open(&self, producer_id: i64) -> bool {
+        self.by_id.get(&producer_id).is_some_and(|producer| producer.open.is_some())
+    }
+
+    /// The producers whose transactions are open: first offset, id and state.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (i64, i64, &Producer)> {
+        let state = |(first, id): (&i64, &i64)| Some((*first, *id, self.by_id.get(id)?));
+        self.open.iter().filter_map(state)
+    }
+
+    /// What a snapshot keeps, by producer id.
+    pub(crate) fn kept(&self) -> Vec<Kept> {
+        let mut all: Vec<_> = self.by_id.iter().map(|(id, producer)| producer.kept(*id)).collect();
+        all.sort_unstable_by_key(|kept| kept.producer_id);
         all
     }
-}
 
-impl Producer {
-    fn duplicate_of(&self, batch: &Sequenced) -> Option<Verdict> {
-        let same = |known: &&Sequenced| {
-            (known.epoch, known.first, known.last) == (batch.epoch, batch.first, batch.last)
+    /// What DescribeProducers tells, by producer id.
+    pub(crate) fn states(&self) -> Vec<ProducerState> {
+        let state = |(id, producer): (&i64, &Producer)| ProducerState {
+            producer_id: *id,
+            producer_epoch: producer.epoch,
+            last_sequence: producer.last_sequence(),
+            last_timestamp_ms: producer.last_timestamp,
+            coordinator_epoch: producer.coordinator_epoch,
+            transaction_start: producer.open,
         };
-        let known = self.batches.iter().find(same).map(|known| Verdict::Duplicate {
-            base_offset: known.base_offset,
-            last_offset: known.last_offset,
-            timestamp: known.timestamp,
-        });
-        known.or_else(|| self.duplicate_before(batch))
+        let mut all: Vec<_> = self.by_id.iter().map(state).collect();
+        all.sort_unstable_by_key(|state| state.producer_id);
+        all
     }
-
-    /// A batch from before a snapshot is in the log, at offsets that nobody remembers.
-    fn duplicate_before(&self, batch: &Sequenced) -> Option<Verdict> {
-        let oldest = self.batches.front().filter(|_| self.restored)?;
-        let before = batch.epoch == oldest.epoch && batch.last < oldest.first;
-        (before && batch.first <= batch.last).then_some(Verdict::Duplicate {
-            base_offset: -1,
-            last_offset: oldest.last_offset,
-            timestamp: -1,
-        })
-    }
-}
-
-/// The sequence number after `sequence`; after the greatest comes 0.
-fn after(sequence: i32) -> i32 {
-    sequence.checked_add(1).unwrap_or(0)
-}
-
-/// The sequence number `count` further; after the greatest comes 0.
-pub(crate) fn advance(sequence: i32, count: i32) -> i32 {
-    sequence.wrapping_add(count) & i32::MAX
-}
-
-/// The sequence number `count` before.
-pub(crate) fn go_back(sequence: i32, count: i32) -> i32 {
-    sequence.wrapping_sub(count) & i32::MAX
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sequence::advance;
+
+    const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
     fn batch(epoch: i16, first: i32, count: i32, base_offset: i64) -> Sequenced {
         Sequenced {
@@ -196,7 +163,17 @@ mod tests {
             base_offset,
             last_offset: base_offset + i64::from(count) - 1,
             timestamp: 0,
+            is_transactional: false,
         }
+    }
+
+    fn part(producer_id: i64, first: i32, base_offset: i64) -> Sequenced {
+        let batch = batch(0, first, 1, base_offset);
+        Sequenced { producer_id, is_transactional: true, ..batch }
+    }
+
+    fn marker(producer_id: i64, producer_epoch: i16, coordinator_epoch: i32) -> EndMarker {
+        EndMarker { producer_id, producer_epoch, kind: MarkerKind::Abort, coordinator_epoch }
     }
 
     fn after_batches(batches: &[Sequenced]) -> Producers {
@@ -207,13 +184,17 @@ mod tests {
         producers
     }
 
+    fn check(producers: &Producers, batch: &Sequenced) -> Result<Verdict, LogError> {
+        producers.check(batch, Origin::Client)
+    }
+
     #[test]
     fn the_last_five_batches_are_known_again() {
         let sent: Vec<_> = (0..7).map(|n| batch(0, n * 2, 2, i64::from(n) * 2)).collect();
         let producers = after_batches(&sent);
         for known in &sent[2..] {
             assert_eq!(
-                producers.check(known).unwrap(),
+                check(&producers, known).unwrap(),
                 Verdict::Duplicate {
                     base_offset: known.base_offset,
                     last_offset: known.last_offset,
@@ -222,7 +203,7 @@ mod tests {
             );
         }
         assert!(matches!(
-            producers.check(&sent[1]),
+            check(&producers, &sent[1]),
             Err(LogError::OutOfOrderSequence { expected: 14, found: 2, .. })
         ));
     }
@@ -230,32 +211,33 @@ mod tests {
     #[test]
     fn what_came_before_a_snapshot_is_known_without_its_offsets() {
         let mut producers = Producers::default();
-        producers.restore(batch(0, 10, 5, 100), 0);
+        producers.restore(&after_batches(&[batch(0, 10, 5, 100)]).kept()[0]);
         let unknown = Verdict::Duplicate { base_offset: -1, last_offset: 104, timestamp: -1 };
-        assert_eq!(producers.check(&batch(0, 5, 5, 0)).unwrap(), unknown);
-        assert!(producers.check(&batch(0, 8, 5, 0)).is_err(), "it overlaps");
-        assert_eq!(producers.check(&batch(0, 15, 1, 0)).unwrap(), Verdict::New);
+        assert_eq!(check(&producers, &batch(0, 5, 5, 0)).unwrap(), unknown);
+        assert!(check(&producers, &batch(0, 8, 5, 0)).is_err(), "it overlaps");
+        assert_eq!(check(&producers, &batch(0, 15, 1, 0)).unwrap(), Verdict::New);
     }
 
     #[test]
     fn a_gap_and_a_batch_of_another_size_are_out_of_order() {
         let producers = after_batches(&[batch(0, 0, 3, 0)]);
-        assert!(producers.check(&batch(0, 4, 1, 0)).is_err());
-        assert!(producers.check(&batch(0, 0, 2, 0)).is_err());
-        assert_eq!(producers.check(&batch(0, 3, 1, 0)).unwrap(), Verdict::New);
+        assert!(check(&producers, &batch(0, 4, 1, 0)).is_err());
+        assert!(check(&producers, &batch(0, 0, 2, 0)).is_err());
+        assert_eq!(check(&producers, &batch(0, 3, 1, 0)).unwrap(), Verdict::New);
+        assert_eq!(check(&producers, &part(8, 77, 3)).unwrap(), Verdict::New, "nobody knows it");
     }
 
     #[test]
     fn a_new_epoch_begins_at_zero_and_fences_the_old() {
         let mut producers = after_batches(&[batch(1, 0, 3, 0)]);
         assert!(matches!(
-            producers.check(&batch(2, 3, 1, 0)),
+            check(&producers, &batch(2, 3, 1, 0)),
             Err(LogError::OutOfOrderSequence { expected: 0, .. })
         ));
-        assert_eq!(producers.check(&batch(2, 0, 3, 3)).unwrap(), Verdict::New);
+        assert_eq!(check(&producers, &batch(2, 0, 3, 3)).unwrap(), Verdict::New);
         producers.record(batch(2, 0, 3, 3), 0);
         assert!(matches!(
-            producers.check(&batch(1, 3, 1, 0)),
+            check(&producers, &batch(1, 3, 1, 0)),
             Err(LogError::InvalidProducerEpoch { current: 2, found: 1, .. })
         ));
     }
@@ -263,10 +245,83 @@ mod tests {
     #[test]
     fn sequences_go_round() {
         let producers = after_batches(&[batch(0, i32::MAX - 1, 2, 0)]);
-        assert_eq!(producers.check(&batch(0, 0, 1, 2)).unwrap(), Verdict::New);
-        assert_eq!(advance(i32::MAX, 1), 0);
-        assert_eq!(go_back(0, 1), i32::MAX);
+        assert_eq!(check(&producers, &batch(0, 0, 1, 2)).unwrap(), Verdict::New);
         assert_eq!(batch(0, i32::MAX, 3, 0).last, 1);
+    }
+
+    #[test]
+    fn a_transaction_begins_with_its_first_batch_and_ends_with_a_marker() {
+        let mut producers = Producers::default();
+        assert!(producers.record(part(7, 0, 10), 0));
+        assert!(!producers.record(part(7, 1, 11), 0));
+        assert!(producers.record(part(8, 0, 12), 0));
+        assert_eq!(
+            producers.open().map(|open| (open.0, open.1)).collect::<Vec<_>>(),
+            [(10, 7), (12, 8)]
+        );
+        let plain = Sequenced { is_transactional: false, ..part(7, 2, 0) };
+        assert!(matches!(check(&producers, &plain), Err(LogError::InvalidTxnState { .. })));
+
+        let ended = producers.ended_by(&marker(7, 0, 0), 13).unwrap();
+        assert_eq!(
+            ended.entry,
+            Entry {
+                aborted: Aborted { producer_id: 7, first_offset: 10, last_offset: 13 },
+                last_stable_offset: 12
+            }
+        );
+        producers.end(&marker(7, 0, 0), 13, 0, 0);
+        assert_eq!(producers.ended_by(&marker(7, 0, 0), 14), None, "it has ended");
+        assert_eq!(check(&producers, &plain).unwrap(), Verdict::New, "the sequence goes on");
+        assert_eq!(producers.ended_by(&marker(8, 0, 0), 14).unwrap().entry.last_stable_offset, 15);
+    }
+
+    #[test]
+    fn a_marker_fences_by_both_epochs() {
+        let mut producers = after_batches(&[batch(1, 0, 3, 0)]);
+        assert!(matches!(
+            producers.check_marker(&marker(7, 0, 5)),
+            Err(LogError::InvalidProducerEpoch { current: 1, found: 0, .. })
+        ));
+        producers.check_marker(&marker(7, 1, 5)).unwrap();
+        producers.check_marker(&marker(9, 3, 0)).unwrap();
+        producers.end(&marker(7, 2, 5), 3, 0, 0);
+        assert!(matches!(
+            producers.check_marker(&marker(7, 2, 4)),
+            Err(LogError::CoordinatorFenced { current: 5, found: 4, .. })
+        ));
+        producers.check_marker(&marker(7, 2, 5)).unwrap();
+        assert!(matches!(
+            check(&producers, &batch(1, 3, 1, 4)),
+            Err(LogError::InvalidProducerEpoch { .. })
+        ));
+        assert!(matches!(
+            check(&producers, &batch(2, 3, 1, 4)),
+            Err(LogError::OutOfOrderSequence { expected: 0, .. })
+        ));
+        assert_eq!(check(&producers, &batch(2, 0, 1, 4)).unwrap(), Verdict::New);
+    }
+
+    #[test]
+    fn a_coordinator_needs_no_sequence_but_the_epoch() {
+        let unnumbered = Sequenced { first: -1, last: -1, epoch: 3, ..part(7, 0, 5) };
+        let mut producers = after_batches(&[unnumbered]);
+        assert_eq!(producers.check(&unnumbered, Origin::Coordinator).unwrap(), Verdict::New);
+        let old = Sequenced { epoch: 2, ..unnumbered };
+        assert!(producers.check(&old, Origin::Coordinator).is_err());
+        producers.restore(&producers.kept()[0].clone());
+        assert_eq!(producers.states()[0].last_sequence, -1);
+        assert_eq!(producers.check(&unnumbered, Origin::Coordinator).unwrap(), Verdict::New);
+    }
+
+    #[test]
+    fn what_was_verified_for_a_transaction_that_has_ended_is_refused() {
+        let mut producers = after_batches(&[part(7, 0, 5)]);
+        producers.end(&marker(7, 0, 0), 6, 0, 0);
+        let late = part(7, 1, 0);
+        let verified = |at| producers.check(&late, Origin::Verified { at });
+        assert!(matches!(verified(6), Err(LogError::InvalidTxnState { .. })));
+        assert_eq!(verified(7).unwrap(), Verdict::New);
     }
 
     #[test]
@@ -274,9 +329,11 @@ mod tests {
         let mut producers = after_batches(&[]);
         let now = 1_800_000_000_000;
         producers.record(batch(0, 0, 1, 0), now);
-        producers.expire(now + EXPIRES_AFTER_MS - 1);
-        assert_eq!(producers.newest().len(), 1);
-        producers.expire(now + EXPIRES_AFTER_MS);
-        assert!(producers.newest().is_empty());
+        producers.record(part(8, 0, 1), now);
+        producers.expire(now + DAY_MS - 1, DAY_MS);
+        assert_eq!(producers.kept().len(), 2);
+        producers.expire(now + DAY_MS, DAY_MS);
+        let left: Vec<_> = producers.kept().iter().map(|kept| kept.producer_id).collect();
+        assert_eq!(left, [8], "one whose transaction is open is never forgotten");
     }
 }

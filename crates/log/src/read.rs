@@ -1,12 +1,14 @@
 //! Reading: whole batches as they lie in the file.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use highwater_protocol::records::{BatchHeader, HEADER_SIZE};
 
 use crate::marks::{Mark, Marks};
 use crate::partition::Partition;
 use crate::segment::Segment;
-use crate::{LogError, Visible};
+use crate::{Aborted, LogError, Visible};
 
 impl Partition {
     /// Whole batches of one segment, from the one that holds `offset` (its base offset may be lower), at
@@ -25,11 +27,53 @@ impl Partition {
         self.check_readable()?;
         // Held while reading, so that nothing is cut away under it.
         let segments = self.segments.read();
+        self.read_from(&segments, offset, max_bytes, min_one, visible)
+    }
+
+    /// As [`Partition::read`] up to the last stable offset, and the aborted transactions that have records
+    /// in what was read from `offset` on. Blocks on the disk.
+    ///
+    /// # Errors
+    /// As [`Partition::read`].
+    pub fn read_committed(
+        &self,
+        offset: i64,
+        max_bytes: usize,
+        min_one: bool,
+    ) -> Result<(Bytes, Vec<Aborted>), LogError> {
+        self.check_readable()?;
+        // Held for both: retention must not take the index of what was read.
+        let segments = self.segments.read();
+        let bytes = self.read_from(&segments, offset, max_bytes, min_one, Visible::LastStable)?;
+        let aborted = match whole(&bytes) {
+            (_, Some(next)) => aborted(&segments, offset, next)?,
+            _ => Vec::new(),
+        };
+        Ok((bytes, aborted))
+    }
+
+    /// The aborted transactions that have records, or their marker, in `from..to`, in the order in which
+    /// they were aborted. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Of the disk.
+    pub fn aborted(&self, from: i64, to: i64) -> Result<Vec<Aborted>, LogError> {
+        self.check_readable()?;
+        aborted(&self.segments.read(), from, to)
+    }
+
+    fn read_from(
+        &self,
+        segments: &[Arc<Segment>],
+        offset: i64,
+        max_bytes: usize,
+        min_one: bool,
+        visible: Visible,
+    ) -> Result<Bytes, LogError> {
         let marks = self.marks();
         check_offset(&marks, offset)?;
         let end = end(&marks, visible);
-        let after = segments.partition_point(|segment| segment.base_offset <= offset);
-        let holder = after.checked_sub(1).and_then(|at| segments.get(at));
+        let holder = segments.get(holder(segments, offset));
         let Some(segment) = holder.filter(|_| offset < end.offset) else { return Ok(Bytes::new()) };
         let limit =
             if segment.base_offset == end.segment { end.position } else { segment.tip().size };
@@ -38,6 +82,22 @@ impl Partition {
         };
         read_batches(segment, &first, position, limit, max_bytes, min_one)
     }
+}
+
+/// The number of the segment that holds `offset`.
+fn holder(segments: &[Arc<Segment>], offset: i64) -> usize {
+    segments.partition_point(|segment| segment.base_offset <= offset).saturating_sub(1)
+}
+
+/// A transaction stands in the index of the segment that has its marker: in that of `from` or behind it.
+fn aborted(segments: &[Arc<Segment>], from: i64, to: i64) -> Result<Vec<Aborted>, LogError> {
+    let mut found = Vec::new();
+    for segment in segments.get(holder(segments, from)..).unwrap_or_default() {
+        if segment.transactions.collect(from, to, &mut found)? {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 fn check_offset(marks: &Marks, offset: i64) -> Result<(), LogError> {
@@ -50,7 +110,8 @@ fn check_offset(marks: &Marks, offset: i64) -> Result<(), LogError> {
 
 fn end(marks: &Marks, visible: Visible) -> Mark {
     match visible {
-        Visible::HighWatermark | Visible::LastStable => marks.shown,
+        Visible::HighWatermark => marks.shown,
+        Visible::LastStable => marks.stable,
         Visible::LogEnd => marks.log_end,
     }
 }
@@ -69,18 +130,22 @@ fn read_batches(
         return if min_one { segment.read(position, one) } else { Ok(Bytes::new()) };
     }
     let mut bytes = segment.read(position, wanted)?;
-    bytes.truncate(whole(&bytes));
+    let (end, _) = whole(&bytes);
+    bytes.truncate(end);
     Ok(bytes)
 }
 
-/// Bytes of whole batches at the front.
-fn whole(bytes: &[u8]) -> usize {
-    let mut end = 0;
+/// Bytes of whole batches at the front, and the offset behind the last of them.
+fn whole(bytes: &[u8]) -> (usize, Option<i64>) {
+    let (mut end, mut next) = (0, None);
     while let Some(rest) = bytes.get(end..).filter(|rest| rest.len() >= HEADER_SIZE) {
         match BatchHeader::parse(rest) {
-            Ok(header) if header.size() <= rest.len() => end += header.size(),
+            Ok(header) if header.size() <= rest.len() => {
+                end += header.size();
+                next = Some(header.next_offset());
+            }
             _ => break,
         }
     }
-    end
+    (end, next)
 }

@@ -126,6 +126,8 @@ pub(crate) fn rebuild(
         let reason = "its indexes could not be written anew".to_owned();
         LogError::Damaged { path, position: 0, reason }
     })?;
+    // What it says may be of batches that were cut.
+    segment.transactions.forget();
     Ok(Rebuilt { segment, batches_cut })
 }
 

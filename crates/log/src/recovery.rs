@@ -13,11 +13,11 @@ use crate::durable_file::{self, UNFINISHED};
 use crate::epochs::Epochs;
 use crate::file_name::{self, FileKind};
 use crate::marks::Mark;
-use crate::producer_snapshot;
-use crate::producers::{Producers, Sequenced};
+use crate::producers::Producers;
 use crate::rebuild::{Rebuilt, Tail, open_indexed, rebuild};
-use crate::scan::Step;
+use crate::replay;
 use crate::segment::Segment;
+use crate::unsettled::Unsettled;
 
 /// How the log ended last time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +38,7 @@ pub(crate) struct Recovered {
     pub(crate) log_start: i64,
     pub(crate) epochs: Epochs,
     pub(crate) producers: Producers,
+    pub(crate) unsettled: Unsettled,
     /// False if the last segment had to be read whole.
     pub(crate) clean: bool,
     /// True if whole batches stood behind the place where the last segment was cut.
@@ -73,10 +74,11 @@ pub(crate) fn recover(
         epochs.begin(log_end);
         place.put_epochs(&epochs)?;
     }
-    let producers = load_producers(place, &segments, log_end, now_ms)?;
+    let producers = replay::load(place, &segments, log_end, now_ms)?;
+    let unsettled = replay::open_transactions(&segments, &producers, now_ms)?;
     place.forget_cut()?;
     site!("recovered.folder", place.sync_dir())?;
-    Ok(Recovered { segments, log_start, epochs, producers, clean, batches_cut })
+    Ok(Recovered { segments, log_start, epochs, producers, unsettled, clean, batches_cut })
 }
 
 /// Removes what was never finished and what lies below the log start; answers the bases left.
@@ -117,7 +119,7 @@ fn bases(files: &[(i64, FileKind)]) -> Vec<i64> {
 }
 
 /// The files with an offset for a name; unfinished ones are removed.
-fn list(place: &Place) -> Result<Vec<(i64, FileKind)>, LogError> {
+pub(crate) fn list(place: &Place) -> Result<Vec<(i64, FileKind)>, LogError> {
     let entries = place.fs.list(&place.dir).map_err(LogError::io("list", &place.dir))?;
     for entry in entries.iter().filter(|entry| entry.name.ends_with(UNFINISHED)) {
         durable_file::remove_if_there(place.fs.as_ref(), &place.dir.join(&entry.name))?;
@@ -161,7 +163,8 @@ fn open_closed(place: &Place, base: i64, next: i64, interval: u64) -> Result<Seg
             let path = file_name::path(&place.dir, base, FileKind::Log);
             tracing::warn!(path = %path.display(), "its indexes are lost or do not fit: they are made again");
             let segment = rebuild(fs, &place.dir, base, interval, Tail::Refuse)?.segment;
-            segment.finish()?;
+            segment.finish(fs)?;
+            segment.transactions.forget();
             segment
         }
     };
@@ -206,77 +209,6 @@ fn open_active(
         Ended::Cleanly { .. } => Ok((rebuilt, true)),
         Ended::Uncleanly | Ended::Cut(_) => Ok((rebuilt, false)),
     }
-}
-
-/// What the producers sent last: the newest whole snapshot, and the batches behind it. A segment whose
-/// snapshot was lost gets it again: once those before it are gone, nothing else tells.
-fn load_producers(
-    place: &Place,
-    segments: &[Arc<Segment>],
-    log_end: i64,
-    now_ms: i64,
-) -> Result<Producers, LogError> {
-    let (mut producers, from) = newest_snapshot(place, segments, log_end)?;
-    for segment in segments {
-        if segment.base_offset > from {
-            place.put_snapshot(&producers, segment.base_offset)?;
-        }
-        if segment.tip().next_offset > from {
-            read_producers(segment, from, &mut producers, now_ms)?;
-        }
-    }
-    producers.expire(now_ms);
-    Ok(producers)
-}
-
-fn read_producers(
-    segment: &Segment,
-    from: i64,
-    producers: &mut Producers,
-    now_ms: i64,
-) -> Result<(), LogError> {
-    let Some((_, position)) = segment.find(from.max(segment.base_offset))? else { return Ok(()) };
-    let mut scan = segment.headers(position);
-    loop {
-        match scan.step()? {
-            Step::Batch { header, .. } => {
-                if let Some(batch) = Sequenced::of(&header) {
-                    producers.record(batch, now_ms);
-                }
-            }
-            Step::End => return Ok(()),
-            Step::Broken { position, reason } => return Err(segment.damaged(position, reason)),
-        }
-    }
-}
-
-/// The newest snapshot that is whole, and its offset. Those that belong to no segment or lie above the
-/// log end are removed.
-fn newest_snapshot(
-    place: &Place,
-    segments: &[Arc<Segment>],
-    log_end: i64,
-) -> Result<(Producers, i64), LogError> {
-    let first = segments.first().map_or(0, |segment| segment.base_offset);
-    let mut newest = (Producers::default(), first);
-    let mut offsets: Vec<i64> = list(place)?
-        .into_iter()
-        .filter_map(|(offset, kind)| (kind == FileKind::Snapshot).then_some(offset))
-        .collect();
-    offsets.sort_unstable();
-    for offset in offsets {
-        let path = file_name::path(&place.dir, offset, FileKind::Snapshot);
-        let begins = segments.iter().any(|segment| segment.base_offset == offset);
-        if offset > log_end || !(begins || offset == log_end) {
-            durable_file::remove_if_there(place.fs.as_ref(), &path)?;
-            continue;
-        }
-        let content = durable_file::read(place.fs.as_ref(), &path)?;
-        if let Some(producers) = content.as_deref().and_then(producer_snapshot::decode) {
-            newest = (producers, offset);
-        }
-    }
-    Ok(newest)
 }
 
 fn missing(place: &Place, reason: String) -> LogError {

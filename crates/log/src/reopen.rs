@@ -106,7 +106,7 @@ impl Partition {
         let mut segments = self.segments.write();
         let mut found = self.recover(Ended::Cut(to), now_ms)?;
         if let Some(last) = found.segments.last().filter(|_| to.is_inside()) {
-            last.finish()?;
+            last.finish(self.place.fs.as_ref())?;
         }
         found.segments.retain(|segment| segment.base_offset != to.offset);
         found.segments.push(Arc::new(self.make_segment(&found.producers, to.offset)?));

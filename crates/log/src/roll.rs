@@ -44,10 +44,11 @@ impl Partition {
             return Ok(());
         }
         active.reserve(0, 0)?;
+        active.transactions.make(self.place.fs.as_ref())?;
         let _sync = self.sync.lock();
         self.check_usable()?;
         // Synced as a whole before the next one is made: recovery relies on it.
-        active.finish().inspect_err(|error| {
+        active.finish(self.place.fs.as_ref()).inspect_err(|error| {
             self.poison(error);
         })?;
         self.begin_segment(writer, base)

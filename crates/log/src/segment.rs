@@ -1,4 +1,4 @@
-//! One segment: a file of batches and its two indexes.
+//! One segment: a file of batches and its indexes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use crate::offset_index::OffsetIndex;
 use crate::scan::{Depth, Scan};
 use crate::time_index::{Greatest, TimeIndex};
 use crate::tip::Tip;
+use crate::transaction_index::{Entry, TransactionIndex};
 
 /// Space is set aside in steps that grow with the segment, between these bounds in bytes.
 const LEAST_AHEAD: u64 = 64 * 1024;
@@ -28,6 +29,15 @@ pub(crate) struct Stamped {
     pub(crate) bytes: Bytes,
 }
 
+/// What an append changes, as it was before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    pub(crate) tip: Tip,
+    offsets: u64,
+    times: u64,
+    aborted: u64,
+}
+
 /// One segment. One thread at a time appends, any may read what the tip covers.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -36,6 +46,7 @@ pub(crate) struct Segment {
     log: Arc<dyn File>,
     pub(crate) offset_index: OffsetIndex,
     pub(crate) time_index: TimeIndex,
+    pub(crate) transactions: TransactionIndex,
     tip: Mutex<Tip>,
     allocated: AtomicU64,
 }
@@ -51,6 +62,8 @@ impl Segment {
         for kind in [FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::Log] {
             durable_file::put(fs, &file_name::path(dir, base_offset, kind), &[])?;
         }
+        let aborted = file_name::path(dir, base_offset, FileKind::TransactionIndex);
+        durable_file::remove_if_there(fs, &aborted)?;
         Self::indexed(fs, dir, base_offset, Tip::new(base_offset))?.ok_or_else(|| {
             LogError::Damaged {
                 path: dir.to_owned(),
@@ -72,6 +85,7 @@ impl Segment {
         let log = fs.open(&log_path, OpenMode::Write).map_err(LogError::io("open", &log_path))?;
         let offset_index = OffsetIndex::open(fs, &path(FileKind::OffsetIndex), base_offset)?;
         let time_index = TimeIndex::open(fs, &path(FileKind::TimeIndex), base_offset)?;
+        let transactions = TransactionIndex::open(fs, &path(FileKind::TransactionIndex))?;
         let (Some(offset_index), Some(time_index)) = (offset_index, time_index) else {
             return Ok(None);
         };
@@ -81,6 +95,7 @@ impl Segment {
             log,
             offset_index,
             time_index,
+            transactions,
             tip: Mutex::new(tip),
             allocated: AtomicU64::new(tip.size),
         }))
@@ -132,17 +147,34 @@ impl Segment {
         Ok(())
     }
 
-    /// The number of entries in both indexes.
-    pub(crate) fn index_counts(&self) -> (u64, u64) {
-        (self.offset_index.file().count(), self.time_index.file().count())
+    /// As [`Segment::append`], for the marker that aborts a transaction.
+    pub(crate) fn append_aborting(
+        &self,
+        batches: &[Stamped],
+        interval: u64,
+        entry: Entry,
+    ) -> Result<(), LogError> {
+        self.append(batches, interval)?;
+        self.transactions.push(entry)
+    }
+
+    /// Where it stands now, for [`Segment::undo_to`].
+    pub(crate) fn state(&self) -> State {
+        State {
+            tip: self.tip(),
+            offsets: self.offset_index.file().count(),
+            times: self.time_index.file().count(),
+            aborted: self.transactions.count(),
+        }
     }
 
     /// Takes back what an append that failed has written.
-    pub(crate) fn undo_to(&self, tip: Tip, (offsets, times): (u64, u64)) -> Result<(), LogError> {
-        self.set_tip(tip);
+    pub(crate) fn undo_to(&self, state: State) -> Result<(), LogError> {
+        self.set_tip(state.tip);
         self.trim_log()?;
-        self.offset_index.file().undo_to(offsets)?;
-        self.time_index.file().undo_to(times)
+        self.offset_index.file().undo_to(state.offsets)?;
+        self.time_index.file().undo_to(state.times)?;
+        self.transactions.undo_to(state.aborted)
     }
 
     fn trim_log(&self) -> Result<(), LogError> {
@@ -156,16 +188,19 @@ impl Segment {
         site!("segment.data", self.log.sync_data()).map_err(LogError::io("sync", &self.path))
     }
 
-    /// Writes the last time index entry, gives back the space set aside and syncs all three files:
-    /// from here on the indexes can be trusted without reading the data.
-    pub(crate) fn finish(&self) -> Result<(), LogError> {
+    /// Writes the last time index entry, gives back the space set aside and syncs all files: from here
+    /// on the indexes can be trusted without reading the data.
+    pub(crate) fn finish(&self, fs: &dyn FileSystem) -> Result<(), LogError> {
         self.time_index.push(self.tip().greatest)?;
+        self.transactions.make(fs)?;
         self.trim_log()?;
         self.offset_index.file().trim()?;
         self.time_index.file().trim()?;
+        self.transactions.trim()?;
         site!("finish.data", self.sync())?;
         site!("finish.offset_index", self.offset_index.file().sync())?;
-        site!("finish.time_index", self.time_index.file().sync())
+        site!("finish.time_index", self.time_index.file().sync())?;
+        site!("finish.transaction_index", self.transactions.sync())
     }
 
     /// A walk over the headers from `position` on.

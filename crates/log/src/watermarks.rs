@@ -22,7 +22,8 @@ pub struct Watermarks {
     /// One past the last visible record: the last fsynced offset under `flush=durable`, else the log
     /// end (rule L1).
     pub high_watermark: i64,
-    /// What a read_committed reader sees; the high watermark while there are no transactions.
+    /// One past the last record that a reader at read_committed sees: the high watermark, or the first
+    /// offset of a transaction that is open or whose marker is not visible yet.
     pub last_stable_offset: i64,
     /// The next offset to be given. Watchers are not woken when only this one moves.
     pub log_end: i64,

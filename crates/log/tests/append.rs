@@ -113,9 +113,9 @@ fn what_clients_may_not_write() {
     control.push(1, Some(b"\0\0\0\x01"), Some(b""), &[]);
     assert!(matches!(refused(&[], control.build().unwrap()), LogError::InvalidRecord { .. }));
 
-    let mut open = BatchBuilder::new(Compression::None).producer(1, 0, 0).transactional();
-    open.push(1, None, None, &[]);
-    assert!(matches!(refused(&[], open.build().unwrap()), LogError::TransactionsUnsupported));
+    let mut nobodys = BatchBuilder::new(Compression::None).transactional();
+    nobodys.push(1, None, None, &[]);
+    assert!(matches!(refused(&[], nobodys.build().unwrap()), LogError::InvalidRecord { .. }));
 
     let unnumbered = numbered(1, 0, -1, 1);
     assert!(matches!(refused(&[], unnumbered), LogError::InvalidRecord { .. }));

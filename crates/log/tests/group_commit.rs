@@ -138,7 +138,7 @@ fn shared(threads: usize) -> Shared {
 }
 
 fn append(partition: &Partition) -> Appended {
-    partition.append(batch(&[1]), AppendOptions { now_ms: NOW }).unwrap()
+    partition.append(batch(&[1]), AppendOptions::client(NOW)).unwrap()
 }
 
 #[tokio::test]

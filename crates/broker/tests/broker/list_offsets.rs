@@ -107,7 +107,7 @@ async fn taken_in(batches: &[(i64, &[i64])]) -> (Server, Client) {
     let stamped = ("message.timestamp.type", "LogAppendTime");
     let partition = server.topic_with("t", 1, &[stamped]);
     for (now_ms, timestamps) in batches {
-        let appended = partition.append(plain(timestamps), AppendOptions { now_ms: *now_ms });
+        let appended = partition.append(plain(timestamps), AppendOptions::client(*now_ms));
         partition.durable(&appended.unwrap()).await.unwrap();
     }
     let client = server.client().await;

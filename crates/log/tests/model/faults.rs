@@ -40,7 +40,7 @@ impl Bench {
 
     pub fn append(&self) -> Result<Appended, LogError> {
         let batch = entry::build(&mut Dice::new(1), 1, None, &[5, 6]);
-        self.partition().append(batch, AppendOptions { now_ms: NOW })
+        self.partition().append(batch, AppendOptions::client(NOW))
     }
 
     pub fn put(&self) -> Appended {
@@ -223,7 +223,7 @@ fn a_write_that_fails_half_way_is_taken_back() {
     for (number, failing) in [0, 1, 2, 0, 1, 2].into_iter().enumerate() {
         let later = || {
             let batch = entry::build(&mut Dice::new(1), 1, None, &[100 + number as i64]);
-            bench.partition().append(batch, AppendOptions { now_ms: NOW })
+            bench.partition().append(batch, AppendOptions::client(NOW))
         };
         let files =
             || ["log", "index", "timeindex"].map(|kind| bench.fs.content(&name(kind)).unwrap());
@@ -266,7 +266,7 @@ fn a_lost_snapshot_is_written_again_before_its_producers_can_be_forgotten() {
     let bench = Bench::new(&[]);
     let numbered = |bench: &Bench| {
         let batch = entry::build(&mut Dice::new(1), 1, Some((9, 0, 0)), &[5]);
-        bench.partition().append(batch, AppendOptions { now_ms: NOW }).unwrap()
+        bench.partition().append(batch, AppendOptions::client(NOW)).unwrap()
     };
     numbered(&bench);
     bench.partition().roll().unwrap();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use highwater_log::*;
+use highwater_protocol::records::{BatchBuilder, Compression};
 
 use crate::dice::Dice;
 use crate::entry;
@@ -105,7 +106,7 @@ fn the_indexes_of_a_closed_segment_are_there() {
     let bench = Bench::new(&[("index.interval.bytes", "0")]);
     for time in 1..5 {
         let batch = entry::build(&mut Dice::new(1), 1, None, &[time]);
-        bench.partition().append(batch, AppendOptions { now_ms: NOW }).unwrap();
+        bench.partition().append(batch, AppendOptions::client(NOW)).unwrap();
     }
     bench.partition().roll().unwrap();
     let Bench { fs, log } = bench;
@@ -119,10 +120,26 @@ fn the_indexes_of_a_closed_segment_are_there() {
 }
 
 #[test]
+fn the_aborted_transactions_of_a_closed_segment_are_there() {
+    let bench = Bench::new(&[]);
+    let partition = bench.partition();
+    let mut batch = BatchBuilder::new(Compression::None).producer(9, 0, 0).transactional();
+    batch.push(5, Some(b"key"), Some(b"value"), &[]);
+    partition.append(batch.build().unwrap(), AppendOptions::client(NOW)).unwrap();
+    let (producer_id, producer_epoch, kind) = (9, 0, MarkerKind::Abort);
+    let marker = EndMarker { producer_id, producer_epoch, kind, coordinator_epoch: 0 };
+    partition.append_marker(marker, NOW).unwrap();
+    partition.roll().unwrap();
+    let bench = bench.lose_power(Loss::All);
+    let aborted = bench.partition().aborted(0, 2).unwrap();
+    assert_eq!(aborted.len(), 1, "a reader at read_committed would see it");
+}
+
+#[test]
 fn a_closed_log_is_on_disk_whole() {
     let bench = Bench::new(&[]);
     let batch = entry::build(&mut Dice::new(1), 1, Some((9, 0, 0)), &[5]);
-    bench.partition().append(batch, AppendOptions { now_ms: NOW }).unwrap();
+    bench.partition().append(batch, AppendOptions::client(NOW)).unwrap();
     let Bench { fs, log } = bench;
     log.close().unwrap();
     drop(log);

@@ -182,7 +182,7 @@ impl World {
 
     fn append_plain(&mut self, at: &At, partition: &Partition) {
         let sent = self.build(None, &partition.config());
-        match partition.append(sent.bytes.clone(), AppendOptions { now_ms: self.now_ms }) {
+        match partition.append(sent.bytes.clone(), AppendOptions::client(self.now_ms)) {
             Ok(appended) => self.store(at, &sent, &appended),
             Err(error) => self.not_stored(at, &sent, &error),
         }
@@ -210,7 +210,7 @@ impl World {
         {
             sent.records.iter_mut().for_each(|record| record.0 = self.now_ms);
         }
-        let options = AppendOptions { now_ms: self.now_ms };
+        let options = AppendOptions::client(self.now_ms);
         let answer = partition.append(sent.bytes.clone(), options);
         self.say(format_args!(
             "{at:?} client {number} sends {index} again {again:?} {:?} -> {answer:?}",
@@ -423,7 +423,7 @@ impl World {
         if self.fs.is_stopped() {
             self.maybe_topic = Some(at.0);
         } else if self.log.topic(&at.0).is_none() {
-            assert!(partition.append(Bytes::new(), AppendOptions { now_ms: 0 }).is_err());
+            assert!(partition.append(Bytes::new(), AppendOptions::client(0)).is_err());
             self.partitions.retain(|(topic, _), _| *topic != at.0);
             if result.is_err() {
                 self.maybe_back.push(at.0);

@@ -78,7 +78,17 @@ pub fn batch_of(codec: Compression, times: &[i64]) -> Bytes {
 
 /// One batch of a producer's, with `count` records.
 pub fn numbered(producer_id: i64, epoch: i16, sequence: i32, count: i64) -> Bytes {
-    let mut builder = BatchBuilder::new(Compression::None).producer(producer_id, epoch, sequence);
+    let builder = BatchBuilder::new(Compression::None).producer(producer_id, epoch, sequence);
+    filled(builder, count)
+}
+
+/// As [`numbered`], part of a transaction.
+pub fn part(producer_id: i64, epoch: i16, sequence: i32, count: i64) -> Bytes {
+    let builder = BatchBuilder::new(Compression::None).producer(producer_id, epoch, sequence);
+    filled(builder.transactional(), count)
+}
+
+fn filled(mut builder: BatchBuilder, count: i64) -> Bytes {
     for number in 0..count {
         builder.push(number, Some(b"key"), Some(b"value"), &[]);
     }
@@ -98,13 +108,13 @@ impl Put for Partition {
     }
 
     fn put_at(&self, batch: Bytes, now_ms: i64) -> Appended {
-        let appended = self.append(batch, AppendOptions { now_ms }).unwrap();
+        let appended = self.append(batch, AppendOptions::client(now_ms)).unwrap();
         self.flush().unwrap();
         appended
     }
 
     fn try_put(&self, batch: Bytes) -> Result<Appended, LogError> {
-        self.append(batch, AppendOptions { now_ms: NOW })
+        self.append(batch, AppendOptions::client(NOW))
     }
 }
 
