@@ -109,6 +109,8 @@ apis! {
     SyncGroup = 14, 0..=5, flexible 4, SyncGroupRequest => SyncGroupResponse;
     DescribeGroups = 15, 0..=6, flexible 5, DescribeGroupsRequest => DescribeGroupsResponse;
     ListGroups = 16, 0..=5, flexible 3, ListGroupsRequest => ListGroupsResponse;
+    // Never flexible.
+    SaslHandshake = 17, 0..=1, flexible 2, SaslHandshakeRequest => SaslHandshakeResponse;
     ApiVersions = 18, 0..=4, flexible 3, ApiVersionsRequest => ApiVersionsResponse;
     CreateTopics = 19, 2..=7, flexible 5, CreateTopicsRequest => CreateTopicsResponse;
     DeleteTopics = 20, 1..=6, flexible 4, DeleteTopicsRequest => DeleteTopicsResponse;
@@ -123,6 +125,7 @@ apis! {
     WriteTxnMarkers = 27, 1..=1, flexible 1, WriteTxnMarkersRequest => WriteTxnMarkersResponse;
     TxnOffsetCommit = 28, 0..=4, flexible 3, TxnOffsetCommitRequest => TxnOffsetCommitResponse;
     DescribeConfigs = 32, 1..=4, flexible 4, DescribeConfigsRequest => DescribeConfigsResponse;
+    SaslAuthenticate = 36, 0..=2, flexible 2, SaslAuthenticateRequest => SaslAuthenticateResponse;
     DeleteGroups = 42, 0..=2, flexible 2, DeleteGroupsRequest => DeleteGroupsResponse;
     IncrementalAlterConfigs = 44, 0..=1, flexible 1,
         IncrementalAlterConfigsRequest => IncrementalAlterConfigsResponse;

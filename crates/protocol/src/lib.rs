@@ -58,3 +58,4 @@ pub use header::{RequestHeader, ResponseHeader};
 pub use message::{Message, Request};
 pub use messages::*;
 pub use reader::Reader;
+pub use wire::Secret;

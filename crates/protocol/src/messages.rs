@@ -32,6 +32,8 @@ mod produce;
 mod sync_group;
 mod txn_offset_commit;
 mod write_txn_markers;
+mod sasl_authenticate;
+mod sasl_handshake;
 
 pub use add_offsets_to_txn::*;
 pub use add_partitions_to_txn::*;
@@ -65,3 +67,5 @@ pub use produce::*;
 pub use sync_group::*;
 pub use txn_offset_commit::*;
 pub use write_txn_markers::*;
+pub use sasl_authenticate::*;
+pub use sasl_handshake::*;

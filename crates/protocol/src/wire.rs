@@ -141,6 +141,26 @@ impl Counted for Bytes {
     }
 }
 
+/// Bytes that may be a password: nobody sees them by printing a message.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub Bytes);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Counted for Secret {
+    fn read_counted(reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
+        Ok(Bytes::read_counted(reader)?.map(Self))
+    }
+
+    fn write_counted(value: Option<&Self>, writer: &mut Writer<'_>) {
+        Bytes::write_counted(value.map(|secret| &secret.0), writer);
+    }
+}
+
 impl<T: Wire> Counted for Vec<T> {
     fn read_counted(reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
         let Some(count) = reader.length()? else { return Ok(None) };

@@ -79,6 +79,7 @@ same_names! {
     SyncGroupRequest SyncGroupResponse
     DescribeGroupsRequest DescribeGroupsResponse
     ListGroupsRequest ListGroupsResponse
+    SaslHandshakeRequest SaslHandshakeResponse
     ApiVersionsRequest ApiVersionsResponse
     CreateTopicsRequest CreateTopicsResponse
     DeleteTopicsRequest DeleteTopicsResponse
@@ -91,6 +92,7 @@ same_names! {
     WriteTxnMarkersRequest WriteTxnMarkersResponse
     TxnOffsetCommitRequest TxnOffsetCommitResponse
     DescribeConfigsRequest DescribeConfigsResponse
+    SaslAuthenticateRequest SaslAuthenticateResponse
     DeleteGroupsRequest DeleteGroupsResponse
     IncrementalAlterConfigsRequest IncrementalAlterConfigsResponse
     OffsetDeleteRequest OffsetDeleteResponse
