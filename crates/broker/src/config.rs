@@ -1,8 +1,10 @@
 //! What a broker is told when it starts.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use highwater_access::Access;
 use highwater_log::Overrides;
 
 /// Settings of a broker. [`BrokerConfig::local`] has the defaults.
@@ -14,6 +16,8 @@ pub struct BrokerConfig {
     pub advertise: Option<Endpoint>,
     /// Whether an address beyond loopback may be listened on without TLS and authentication.
     pub reach: Reach,
+    /// Who may come in, and what each may do.
+    pub access: Arc<Access>,
     /// The one broker's id.
     pub node_id: i32,
     /// Bounds on what clients may ask for.
@@ -27,12 +31,14 @@ pub struct BrokerConfig {
 }
 
 impl BrokerConfig {
-    /// The defaults, listening on `listen`.
+    /// The defaults, listening on `listen`: for a log that a program embeds, in which everybody who
+    /// connects is the program itself.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
             advertise: None,
             reach: Reach::Loopback,
+            access: Arc::new(Access::trusted()),
             node_id: 0,
             limits: Limits::default(),
             auto_create: AutoCreate::Never,

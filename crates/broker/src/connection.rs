@@ -1,8 +1,10 @@
 //! One connection: requests are begun in order, answered in order, and a bounded number at once.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use highwater_access::Principal;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -12,10 +14,12 @@ use tokio::time::timeout;
 use crate::counters;
 use crate::dispatch::{self, Refused};
 use crate::frame::{Frame, FrameError, FramePolicy, FrameReader};
+use crate::gate::Gate;
 use crate::node::Node;
 use crate::pace::{Pace, TooSlow};
 use crate::places::{Loss, Place};
 use crate::reply::{Answer, Reply};
+use crate::session::Session;
 
 /// Why a connection ends before its peer ended it.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +50,7 @@ enum Ended {
 pub(crate) async fn serve(
     node: Arc<Node>,
     stream: TcpStream,
+    peer: SocketAddr,
     (place, loss): (Place, Loss),
 ) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
@@ -59,7 +64,9 @@ pub(crate) async fn serve(
     let Some(first) = first else { return Ok(()) };
     place.keep();
     // Most of a connection's memory; who only connects does not get it.
-    Box::pin(answer_requests(&node, first, frames, policy, writer)).await
+    let principal = node.config.access.everybody().unwrap_or(Principal::Anonymous);
+    let gate = Gate { session: Arc::new(Session::new(principal, peer)), node };
+    Box::pin(answer_requests(&gate, first, frames, policy, writer)).await
 }
 
 /// The next frame; none when the peer or the broker ends.
@@ -77,16 +84,16 @@ async fn next(
 }
 
 async fn answer_requests(
-    node: &Arc<Node>,
+    gate: &Gate,
     first: Frame,
     frames: FrameReader<OwnedReadHalf>,
     policy: FramePolicy,
     writer: OwnedWriteHalf,
 ) -> Result<(), ConnectionError> {
-    let (begun, due) = mpsc::channel(node.config.limits.in_flight.max(1));
+    let (begun, due) = mpsc::channel(gate.node.config.limits.in_flight.max(1));
     let mut writing = std::pin::pin!(write_answers(due, writer, policy.pace));
     tokio::select! {
-        ended = read_requests(node, first, frames, &policy, begun) => match ended? {
+        ended = read_requests(gate, first, frames, &policy, begun) => match ended? {
             Ended::PeerGone => Ok(()),
             Ended::Stopping => writing.await,
         },
@@ -95,12 +102,13 @@ async fn answer_requests(
 }
 
 async fn read_requests(
-    node: &Arc<Node>,
+    gate: &Gate,
     first: Frame,
     mut frames: FrameReader<OwnedReadHalf>,
     policy: &FramePolicy,
     begun: mpsc::Sender<Reply>,
 ) -> Result<Ended, ConnectionError> {
+    let node = &gate.node;
     let mut frame = first;
     loop {
         counters::received(frame.bytes.len());
@@ -109,7 +117,7 @@ async fn read_requests(
             () = frames.gone() => return Ok(Ended::PeerGone),
         };
         let Ok(place) = place else { return Ok(Ended::PeerGone) };
-        let mut reply = dispatch::begin(node, frame.bytes).await?;
+        let mut reply = dispatch::begin(gate, frame.bytes).await?;
         drop(frame.share);
         cover(node, &mut reply).await?;
         place.send(reply);

@@ -5,7 +5,6 @@ use highwater_protocol::{
 };
 
 use crate::node::Node;
-use crate::operations;
 
 /// The kind of endpoint that we are.
 const BROKERS: i8 = 1;
@@ -27,9 +26,6 @@ pub(crate) fn answer(node: &Node, request: DescribeClusterRequest) -> DescribeCl
             port: node.advertised.port.into(),
             rack: None,
         }],
-        cluster_authorized_operations: operations::on_cluster(
-            request.include_cluster_authorized_operations,
-        ),
         ..Default::default()
     }
 }

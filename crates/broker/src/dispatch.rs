@@ -1,28 +1,34 @@
 //! Which request goes where.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use highwater_protocol::{ApiKey, DecodeError, Message, Reader, Request, RequestHeader, frame};
+use highwater_protocol::{
+    ApiKey, DecodeError, FetchRequest, Message, ProduceRequest, Reader, Request, RequestHeader, frame,
+};
 
+use crate::authorized::{Authorized, Verdict};
 use crate::config::Limits;
 use crate::counters;
-use crate::node::Node;
+use crate::gate::Gate;
 use crate::outcome::Outcome;
 use crate::reply::{Answer, Reply};
 use crate::{
     alter_configs, api_versions, create_topics, delete_records, delete_topics, describe_cluster,
     describe_configs, epoch_end, fetch, list_offsets, metadata, old_produce, produce, producer_id,
+    sasl,
 };
 
 /// The APIs that are offered. A request for another one closes the connection, as Apache Kafka
 /// does: its answer could not be read by who sent it.
-pub(crate) const OFFERED: [ApiKey; 13] = [
+pub(crate) const OFFERED: [ApiKey; 15] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
     ApiKey::Metadata,
+    ApiKey::SaslHandshake,
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
     ApiKey::DeleteTopics,
@@ -30,6 +36,7 @@ pub(crate) const OFFERED: [ApiKey; 13] = [
     ApiKey::InitProducerId,
     ApiKey::OffsetForLeaderEpoch,
     ApiKey::DescribeConfigs,
+    ApiKey::SaslAuthenticate,
     ApiKey::IncrementalAlterConfigs,
     ApiKey::DescribeCluster,
 ];
@@ -69,36 +76,61 @@ fn offered(key: i16) -> Option<ApiKey> {
     OFFERED.into_iter().find(|api| *api as i16 == key)
 }
 
-/// Begins a request: what changes the log has happened when this returns.
-pub(crate) async fn begin(node: &Arc<Node>, mut body: Bytes) -> Result<Reply, Refused> {
+/// Begins a request: what changes the log has happened when this returns. A handler sees what the
+/// session may do, and nothing else.
+pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused> {
     let call = Call::read(&body)?;
     if !call.api.versions().contains(&call.version) {
         return call.at_foreign_version(body);
     }
     RequestHeader::decode(&mut body)?;
-    let version = call.version;
+    let (node, version) = (&gate.node, call.version);
     match call.api {
-        ApiKey::Produce => produce::begin(node, call, call.decode(body)?).await,
-        ApiKey::Fetch => Ok(fetch::begin(Arc::clone(node), call, call.decode(body)?)),
-        ApiKey::ApiVersions => call.ready(&api_versions::answer(version, &call.decode(body)?)),
+        ApiKey::Produce => match call.decode::<ProduceRequest>(body)?.authorize(gate) {
+            Verdict::Go(request, refused) => produce::begin(node, call, request, refused).await,
+            Verdict::No(answer) => call.ready(&answer),
+        },
+        ApiKey::Fetch => match call.decode::<FetchRequest>(body)?.authorize(gate) {
+            Verdict::Go(request, refused) => {
+                Ok(fetch::begin(Arc::clone(node), call, request, refused))
+            }
+            Verdict::No(answer) => call.ready(&answer),
+        },
         ApiKey::ListOffsets => {
-            call.ready(&list_offsets::answer(node, version, call.decode(body)?).await)
+            call.serve(gate, body, |request| list_offsets::answer(node, version, request)).await
         }
-        ApiKey::Metadata => call.ready(&metadata::answer(node, version, call.decode(body)?).await),
-        ApiKey::CreateTopics => call.ready(&create_topics::answer(node, call.decode(body)?).await),
-        ApiKey::DeleteTopics => call.ready(&delete_topics::answer(node, call.decode(body)?).await),
+        ApiKey::Metadata => {
+            call.serve(gate, body, |request| metadata::answer(node, version, request)).await
+        }
+        ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),
+        ApiKey::ApiVersions => {
+            call.serve(gate, body, |request| ready(api_versions::answer(version, &request))).await
+        }
+        ApiKey::CreateTopics => {
+            call.serve(gate, body, |request| create_topics::answer(node, request)).await
+        }
+        ApiKey::DeleteTopics => {
+            call.serve(gate, body, |request| delete_topics::answer(node, request)).await
+        }
         ApiKey::DeleteRecords => {
-            call.ready(&delete_records::answer(node, call.decode(body)?).await)
+            call.serve(gate, body, |request| delete_records::answer(node, request)).await
         }
-        ApiKey::InitProducerId => call.ready(&producer_id::answer(node, call.decode(body)?).await),
+        ApiKey::InitProducerId => {
+            call.serve(gate, body, |request| producer_id::answer(node, request)).await
+        }
         ApiKey::OffsetForLeaderEpoch => {
-            call.ready(&epoch_end::answer(node, call.decode(body)?).await)
+            call.serve(gate, body, |request| epoch_end::answer(node, request)).await
         }
-        ApiKey::DescribeConfigs => call.ready(&describe_configs::answer(node, call.decode(body)?)),
+        ApiKey::DescribeConfigs => {
+            call.serve(gate, body, |request| ready(describe_configs::answer(node, request))).await
+        }
+        ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
         ApiKey::IncrementalAlterConfigs => {
-            call.ready(&alter_configs::answer(node, call.decode(body)?).await)
+            call.serve(gate, body, |request| alter_configs::answer(node, request)).await
         }
-        ApiKey::DescribeCluster => call.ready(&describe_cluster::answer(node, call.decode(body)?)),
+        ApiKey::DescribeCluster => {
+            call.serve(gate, body, |request| ready(describe_cluster::answer(node, request))).await
+        }
         _ => Err(Refused::NotOffered(call.api as i16)),
     }
 }
@@ -127,6 +159,28 @@ impl Call {
                 old_produce::refuse(self, frame)
             }
             api => Err(Refused::Version { api, version: self.version }),
+        }
+    }
+
+    /// Has a handler answer what of a request the session may do, and answers for the rest.
+    async fn serve<R, F>(
+        self,
+        gate: &Gate,
+        body: Bytes,
+        handler: impl FnOnce(R) -> F,
+    ) -> Result<Reply, Refused>
+    where
+        R: Authorized,
+        R::Response: Outcome,
+        F: Future<Output = R::Response>,
+    {
+        match self.decode::<R>(body)?.authorize(gate) {
+            Verdict::Go(request, refused) => {
+                let mut answer = handler(request).await;
+                refused.add_to(&mut answer);
+                self.ready(&answer)
+            }
+            Verdict::No(answer) => self.ready(&answer),
         }
     }
 
@@ -167,6 +221,7 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::Fetch => "Fetch",
         ApiKey::ListOffsets => "ListOffsets",
         ApiKey::Metadata => "Metadata",
+        ApiKey::SaslHandshake => "SaslHandshake",
         ApiKey::ApiVersions => "ApiVersions",
         ApiKey::CreateTopics => "CreateTopics",
         ApiKey::DeleteTopics => "DeleteTopics",
@@ -174,6 +229,7 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::InitProducerId => "InitProducerId",
         ApiKey::OffsetForLeaderEpoch => "OffsetForLeaderEpoch",
         ApiKey::DescribeConfigs => "DescribeConfigs",
+        ApiKey::SaslAuthenticate => "SaslAuthenticate",
         ApiKey::IncrementalAlterConfigs => "IncrementalAlterConfigs",
         ApiKey::DescribeCluster => "DescribeCluster",
         _ => "other",

@@ -8,6 +8,7 @@ use highwater_log::Visible;
 use highwater_protocol::{ErrorCode, FetchRequest, FetchResponse, FetchableTopicResponse};
 use tokio::time::{Instant, sleep_until};
 
+use crate::authorized::Refused;
 use crate::blocking::blocking;
 use crate::budget::Share;
 use crate::connection::stopped;
@@ -16,9 +17,15 @@ use crate::node::Node;
 use crate::reading::{Reading, Terms};
 use crate::reply::{Answer, Reply};
 
-pub(crate) fn begin(node: Arc<Node>, call: Call, request: FetchRequest) -> Reply {
+pub(crate) fn begin(
+    node: Arc<Node>,
+    call: Call,
+    request: FetchRequest,
+    refused: Refused<FetchResponse>,
+) -> Reply {
     Reply::Later(Box::pin(async move {
-        let (response, share) = answer(&node, request).await;
+        let (mut response, share) = answer(&node, request).await;
+        refused.add_to(&mut response);
         Answer { share, ..call.answer(&response) }
     }))
 }

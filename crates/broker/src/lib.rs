@@ -23,6 +23,9 @@
 
 mod alter_configs;
 mod api_versions;
+mod authorized;
+mod authorized_records;
+mod authorized_topics;
 mod blocking;
 mod broker;
 mod broker_settings;
@@ -43,12 +46,12 @@ mod error;
 mod fault;
 mod fetch;
 mod frame;
+mod gate;
 mod list_offsets;
 mod listener;
 mod metadata;
 mod node;
 mod old_produce;
-mod operations;
 mod outcome;
 mod pace;
 mod places;
@@ -56,6 +59,8 @@ mod produce;
 mod producer_id;
 mod reading;
 mod reply;
+mod sasl;
+mod session;
 
 pub use broker::Broker;
 pub use config::{AutoCreate, BrokerConfig, Endpoint, Limits, Reach};

@@ -36,7 +36,7 @@ pub(crate) async fn run(node: Arc<Node>, listener: TcpListener) {
 
 async fn serve(node: Arc<Node>, stream: TcpStream, peer: SocketAddr, place: (Place, Loss)) {
     let _open = OpenConnection::count();
-    match connection::serve(node, stream, place).await {
+    match connection::serve(node, stream, peer, place).await {
         Ok(()) => {}
         Err(ConnectionError::Replaced) => {
             counters::replaced();

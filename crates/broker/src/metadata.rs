@@ -13,7 +13,6 @@ use crate::config::AutoCreate;
 use crate::creation;
 use crate::fault::Fault;
 use crate::node::Node;
-use crate::operations;
 
 pub(crate) async fn answer(
     node: &Arc<Node>,
@@ -23,20 +22,15 @@ pub(crate) async fn answer(
     let asked = request.topics.filter(|topics| version > 0 || !topics.is_empty());
     let may_create =
         request.allow_auto_topic_creation && node.config.auto_create == AutoCreate::WhenAsked;
-    let mut topics = match asked {
+    let topics = match asked {
         None => node.log.topics().iter().map(|topic| described(node, topic)).collect(),
         Some(asked) => named(node, asked, may_create).await,
     };
-    let operations = operations::on_topic(request.include_topic_authorized_operations);
-    topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
     MetadataResponse {
         brokers: vec![broker(node)],
         cluster_id: Some(node.log.cluster_id().to_owned()),
         controller_id: node.config.node_id,
         topics,
-        cluster_authorized_operations: operations::on_cluster(
-            request.include_cluster_authorized_operations,
-        ),
         ..Default::default()
     }
 }

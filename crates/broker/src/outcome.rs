@@ -4,7 +4,7 @@ use highwater_protocol::{
     ApiVersionsResponse, CreateTopicsResponse, DeleteRecordsResponse, DeleteTopicsResponse,
     DescribeClusterResponse, DescribeConfigsResponse, ErrorCode, FetchResponse,
     IncrementalAlterConfigsResponse, InitProducerIdResponse, ListOffsetsResponse, MetadataResponse,
-    OffsetForLeaderEpochResponse, ProduceResponse,
+    OffsetForLeaderEpochResponse, ProduceResponse, SaslAuthenticateResponse, SaslHandshakeResponse,
 };
 
 /// A response, as far as its errors go.
@@ -47,7 +47,10 @@ macro_rules! partitions {
     )* };
 }
 
-whole! { ApiVersionsResponse DescribeClusterResponse InitProducerIdResponse }
+whole! {
+    ApiVersionsResponse DescribeClusterResponse InitProducerIdResponse SaslAuthenticateResponse
+    SaslHandshakeResponse
+}
 
 entries! {
     CreateTopicsResponse topics;

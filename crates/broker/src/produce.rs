@@ -45,12 +45,18 @@ pub(crate) async fn begin(
     node: &Arc<Node>,
     call: Call,
     request: ProduceRequest,
+    refused: crate::authorized::Refused<ProduceResponse>,
 ) -> Result<Reply, Refused> {
     let acks = acks(request.acks);
     let deadline = Instant::now() + patience(request.timeout_ms);
     let node = Arc::clone(node);
     let version = call.version;
     let mut entries = blocking(move || append(&node, version, acks.is_some(), request)).await;
+    let response = |entries| {
+        let mut response = response(entries);
+        refused.add_to(&mut response);
+        response
+    };
     match acks {
         Some(Acks::Never) => unanswered(call, &response(entries)),
         Some(Acks::Durable) => Ok(Reply::Later(Box::pin(async move {
