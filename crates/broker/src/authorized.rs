@@ -25,14 +25,21 @@ pub(crate) enum Verdict<R: Request> {
 /// What has to be done to an answer for what was refused.
 pub(crate) struct Refused<A>(Option<Box<dyn FnOnce(&mut A) + Send>>);
 
-impl<R: Request> Verdict<R> {
+impl<R: Request> Verdict<R>
+where
+    R::Response: 'static,
+{
     /// All of it.
     pub(crate) fn all(request: R) -> Self {
         Self::Go(request, Refused(None))
     }
 
     /// All of it, if `allowed`.
-    pub(crate) fn whole(request: R, allowed: bool, refusal: impl FnOnce(&R) -> R::Response) -> Self {
+    pub(crate) fn whole(
+        request: R,
+        allowed: bool,
+        refusal: impl FnOnce(&R) -> R::Response,
+    ) -> Self {
         if allowed { Self::all(request) } else { Self::No(refusal(&request)) }
     }
 
@@ -50,20 +57,12 @@ impl<R: Request> Verdict<R> {
     }
 
     /// What is left once something was taken out, which `answer` answers for.
-    pub(crate) fn rest(
-        request: R,
-        answer: impl FnOnce(&mut R::Response) + Send + 'static,
-    ) -> Self {
+    pub(crate) fn rest(request: R, answer: impl FnOnce(&mut R::Response) + Send + 'static) -> Self {
         Self::Go(request, Refused(Some(Box::new(answer))))
     }
 }
 
 impl<A> Refused<A> {
-    /// Whether anything was refused.
-    pub(crate) const fn is_some(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Answers for what was refused.
     pub(crate) fn add_to(self, answer: &mut A) {
         if let Some(add) = self.0 {

@@ -27,8 +27,8 @@ impl Authorized for MetadataRequest {
     /// named; whether it is there, the answer does not say.
     fn authorize(mut self, gate: &Gate) -> Verdict<Self> {
         let named = self.topics.iter().flatten().filter_map(|topic| topic.name.as_deref());
-        let creates = self.allow_auto_topic_creation
-            && gate.node.config.auto_create == AutoCreate::WhenAsked;
+        let creates =
+            self.allow_auto_topic_creation && gate.node.config.auto_create == AutoCreate::WhenAsked;
         let may_create = !creates || named.into_iter().all(|name| gate.may_create(name));
         self.allow_auto_topic_creation &= may_create;
         let view = View {
@@ -147,8 +147,7 @@ fn name_of(gate: &Gate, state: &DeleteTopicState) -> Option<String> {
 /// Who names an id and may not see the topic does not learn its name, nor that it is there.
 fn refused_state(gate: &Gate, state: DeleteTopicState) -> DeletableTopicResult {
     let sees = name_of(gate, &state).is_some_and(|name| gate.may_topic(Operation::Describe, &name));
-    let error_code =
-        if sees || state.name.is_some() { TOPIC } else { ErrorCode::UNKNOWN_TOPIC_ID };
+    let error_code = if sees || state.name.is_some() { TOPIC } else { ErrorCode::UNKNOWN_TOPIC_ID };
     DeletableTopicResult {
         name: state.name,
         topic_id: state.topic_id,

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use highwater_protocol::{
-    ApiKey, DecodeError, FetchRequest, Message, ProduceRequest, Reader, Request, RequestHeader, frame,
+    ApiKey, DecodeError, FetchRequest, Message, ProduceRequest, Reader, Request, RequestHeader,
+    frame,
 };
 
 use crate::authorized::{Authorized, Verdict};

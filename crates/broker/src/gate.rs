@@ -39,8 +39,8 @@ impl Gate {
     /// Making a topic takes the right to make any, or one of this name.
     pub(crate) fn may_create(&self, topic: &str) -> bool {
         // The cluster's right does not reach what is the server's own.
-        let any = !highwater_access::is_internal(topic)
-            && self.may(Operation::Create, Resource::Cluster);
+        let any =
+            !highwater_access::is_internal(topic) && self.may(Operation::Create, Resource::Cluster);
         any || self.may_topic(Operation::Create, topic)
     }
 
@@ -51,7 +51,9 @@ impl Gate {
 
     /// What it may do to a topic, a bit an operation (KIP-430).
     pub(crate) fn topic_operations(&self, topic: &str) -> i32 {
-        use Operation::{Alter, AlterConfigs, Create, Delete, Describe, DescribeConfigs, Read, Write};
+        use Operation::{
+            Alter, AlterConfigs, Create, Delete, Describe, DescribeConfigs, Read, Write,
+        };
         let all = [Read, Write, Create, Delete, Alter, Describe, DescribeConfigs, AlterConfigs];
         bits(all.into_iter().filter(|operation| self.may_topic(*operation, topic)))
     }
@@ -62,7 +64,13 @@ impl Gate {
             Alter, AlterConfigs, ClusterAction, Create, Describe, DescribeConfigs, IdempotentWrite,
         };
         let all = [
-            Create, Alter, Describe, ClusterAction, DescribeConfigs, AlterConfigs, IdempotentWrite,
+            Create,
+            Alter,
+            Describe,
+            ClusterAction,
+            DescribeConfigs,
+            AlterConfigs,
+            IdempotentWrite,
         ];
         bits(all.into_iter().filter(|operation| self.may(*operation, Resource::Cluster)))
     }
