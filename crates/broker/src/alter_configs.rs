@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_log::{Overrides, TopicConfig};
+use highwater_log::{ConfigKind, Overrides, TopicConfig};
 use highwater_protocol::{
     AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, ErrorCode,
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
@@ -91,12 +91,13 @@ fn apply(
 
 /// The items of a setting that is a list.
 fn list(name: &str, overrides: &Overrides, current: &TopicConfig) -> Result<Vec<String>, Fault> {
-    if name != "cleanup.policy" {
+    let in_force = current.entries().into_iter().find(|entry| entry.name == name);
+    let Some(in_force) = in_force.filter(|entry| entry.kind == ConfigKind::List) else {
         return Err(invalid(format!("setting {name} is no list")));
-    }
-    let in_force = || current.entries().into_iter().find(|entry| entry.name == name);
-    let text = overrides.get(name).cloned().or_else(|| in_force().map(|entry| entry.value));
-    Ok(text.unwrap_or_default().split(',').map(|item| item.trim().to_owned()).collect())
+    };
+    let text = overrides.get(name).unwrap_or(&in_force.value);
+    let items = text.split(',').map(|item| item.trim().to_owned());
+    Ok(items.filter(|item| !item.is_empty()).collect())
 }
 
 fn invalid(text: String) -> Fault {

@@ -69,8 +69,8 @@ fn made(
 
 fn configs(config: &TopicConfig) -> Vec<CreatableTopicConfigs> {
     let entry = |entry: highwater_log::ConfigEntry| CreatableTopicConfigs {
-        name: entry.name.to_owned(),
         config_source: config_source::of_topic(&entry),
+        name: entry.name,
         value: Some(entry.value),
         read_only: false,
         is_sensitive: false,

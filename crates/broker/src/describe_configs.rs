@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_log::ConfigEntry;
+use highwater_log::{ConfigEntry, ConfigKind};
 use highwater_protocol::{
     DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResourceResult,
     DescribeConfigsResponse, DescribeConfigsResult, DescribeConfigsSynonym, ErrorCode,
@@ -18,11 +18,8 @@ pub(crate) const TOPIC: i8 = 2;
 /// Kafka's number for a broker.
 pub(crate) const BROKER: i8 = 4;
 
-/// Kafka's numbers for the types of settings.
+/// Kafka's number for a setting that is a text.
 const STRING: i8 = 2;
-const INT: i8 = 3;
-const LONG: i8 = 5;
-const LIST: i8 = 7;
 
 pub(crate) fn answer(node: &Arc<Node>, request: DescribeConfigsRequest) -> DescribeConfigsResponse {
     let synonyms = request.include_synonyms;
@@ -86,21 +83,21 @@ fn check_broker(node: &Node, name: &str) -> Result<(), Fault> {
 
 fn of_topic(entry: ConfigEntry) -> DescribeConfigsResourceResult {
     let synonym = |value: &str, source| DescribeConfigsSynonym {
-        name: entry.name.to_owned(),
+        name: entry.name.clone(),
         value: Some(value.to_owned()),
         source,
     };
     let set = entry.overridden.then(|| synonym(&entry.value, config_source::TOPIC));
-    let default = synonym(entry.default, config_source::DEFAULT);
+    let default = entry.default.map(|value| synonym(value, config_source::DEFAULT));
     DescribeConfigsResourceResult {
-        name: entry.name.to_owned(),
         read_only: false,
         config_source: config_source::of_topic(&entry),
         is_sensitive: false,
-        synonyms: set.into_iter().chain([default]).collect(),
-        config_type: type_of(entry.name),
+        synonyms: set.into_iter().chain(default).collect(),
+        config_type: type_of(entry.kind),
         documentation: None,
         value: Some(entry.value),
+        name: entry.name,
     }
 }
 
@@ -120,12 +117,14 @@ fn of_broker((name, value, source): (&str, String, i8)) -> DescribeConfigsResour
     }
 }
 
-/// The type that Kafka gives a topic's setting.
-fn type_of(name: &str) -> i8 {
-    match name {
-        "cleanup.policy" => LIST,
-        "retention.ms" | "retention.bytes" | "segment.ms" => LONG,
-        "segment.bytes" | "max.message.bytes" | "index.interval.bytes" => INT,
-        _ => STRING,
+/// Kafka's numbers for the types of settings.
+fn type_of(kind: ConfigKind) -> i8 {
+    match kind {
+        ConfigKind::Boolean => 1,
+        ConfigKind::String => STRING,
+        ConfigKind::Int => 3,
+        ConfigKind::Long => 5,
+        ConfigKind::Double => 6,
+        ConfigKind::List => 7,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use highwater_protocol::records::{
-    Batch, BatchError, BatchHeader, BatchMut, DECOMPRESSED_MAX, TimestampType, batches,
+    Batch, BatchError, BatchHeader, BatchMut, DECOMPRESSED_MAX, TimestampType, Validated, batches,
 };
 
 use crate::end_marker::{EndMarker, MarkerKind};
@@ -12,8 +12,9 @@ use crate::marks::Mark;
 use crate::partition::{Partition, Writer};
 use crate::producer::{Sequenced, Verdict};
 use crate::segment::{Segment, Stamped};
+use crate::topic_config::{Flush, StoredAs, TimestampBound, TopicConfig};
 use crate::transaction_index::Entry;
-use crate::{Flush, LogError, OpenTransaction, TopicConfig};
+use crate::{LogError, OpenTransaction};
 
 /// Who appends, which says what is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +93,7 @@ impl Partition {
         self.roll_if_due(&mut writer, bytes, &config, options.now_ms)?;
         let appended = self.write(&mut writer, checked, None, &config, options.now_ms)?;
         drop(writer);
-        self.request_flush_if_durable(&config);
+        self.request_flush_if_due(&config);
         Ok(appended)
     }
 
@@ -115,19 +116,20 @@ impl Partition {
         }
         let config = self.config();
         let batch = Batch::parse(&marker.to_batch(now_ms).map_err(classify)?).map_err(classify)?;
-        let checked = stamp_time(&batch, &config, now_ms)?;
+        let valid = batch.validate(DECOMPRESSED_MAX).map_err(classify)?;
+        let checked = stamp_time(batch.header, batch.bytes.into(), &valid, &config, now_ms)?;
         let mut writer = self.writer.lock();
         self.check_usable()?;
         writer.producers.check_marker(&marker)?;
         self.roll_if_due(&mut writer, checked.bytes.len() as u64, &config, now_ms)?;
         let appended = self.write(&mut writer, vec![checked], Some(&marker), &config, now_ms)?;
         drop(writer);
-        self.request_flush_if_durable(&config);
+        self.request_flush_if_due(&config);
         Ok(appended)
     }
 
-    fn request_flush_if_durable(&self, config: &TopicConfig) {
-        if config.flush == Flush::Durable {
+    fn request_flush_if_due(&self, config: &TopicConfig) {
+        if config.flush == Flush::Durable || self.unsynced() >= config.flush_bound.messages {
             self.request_flush();
         }
     }
@@ -323,22 +325,30 @@ fn check_batch(
     options: AppendOptions,
 ) -> Result<Checked, LogError> {
     check_header(batch, config, options.origin)?;
+    let valid = batch.validate(DECOMPRESSED_MAX).map_err(classify)?;
     if config.cleanup.compact && has_keyless(batch)? {
         return Err(refuse("a compacted topic takes no record without a key"));
     }
-    stamp_time(batch, config, options.now_ms)
+    if config.timestamp_type == TimestampType::CreateTime {
+        check_times(&valid, config.timestamp_bound, options.now_ms)?;
+    }
+    stamp_time(batch.header, as_stored(batch, config)?, &valid, config, options.now_ms)
 }
 
-/// Checks the records and gives the batch its time.
-fn stamp_time(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<Checked, LogError> {
-    let valid = batch.validate(DECOMPRESSED_MAX).map_err(classify)?;
-    let mut bytes = batch.bytes.to_vec();
+/// Gives a batch that was found good its time.
+fn stamp_time(
+    came: BatchHeader,
+    mut bytes: Vec<u8>,
+    valid: &Validated,
+    config: &TopicConfig,
+    now_ms: i64,
+) -> Result<Checked, LogError> {
     let (mut stamp, _) = BatchMut::parse(&mut bytes).map_err(classify)?;
     match config.timestamp_type {
         TimestampType::LogAppendTime => {
             stamp.set_max_timestamp(TimestampType::LogAppendTime, now_ms)
         }
-        TimestampType::CreateTime if valid.max_timestamp != batch.header.max_timestamp => {
+        TimestampType::CreateTime if valid.max_timestamp != came.max_timestamp => {
             stamp.set_max_timestamp(TimestampType::CreateTime, valid.max_timestamp);
         }
         TimestampType::CreateTime => {}
@@ -348,10 +358,8 @@ fn stamp_time(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<Checke
 }
 
 fn check_header(batch: &Batch, config: &TopicConfig, origin: Origin) -> Result<(), LogError> {
-    let (header, size, most) = (&batch.header, batch.bytes.len(), config.max_message_bytes);
-    if size > most {
-        return Err(LogError::RecordTooLarge { size, most });
-    }
+    let header = &batch.header;
+    check_size(batch.bytes.len(), config)?;
     if header.is_control() {
         return Err(refuse("clients do not write control batches"));
     }
@@ -369,13 +377,42 @@ fn check_header(batch: &Batch, config: &TopicConfig, origin: Origin) -> Result<(
     Ok(())
 }
 
-fn has_keyless(batch: &Batch) -> Result<bool, LogError> {
-    for record in batch.records(DECOMPRESSED_MAX).map_err(classify)? {
-        if record.map_err(classify)?.key.is_none() {
-            return Ok(true);
-        }
+/// As Kafka checks: a record without a time is in order.
+fn check_times(valid: &Validated, bound: TimestampBound, now_ms: i64) -> Result<(), LogError> {
+    let (least, most) =
+        (now_ms.saturating_sub(bound.before_ms), now_ms.saturating_add(bound.after_ms));
+    let refused =
+        |timestamp, which| Err(LogError::InvalidTimestamp { timestamp, least, most, which });
+    match (valid.min_timestamp, valid.max_timestamp) {
+        (-1, _) => Ok(()),
+        (timestamp, _) if timestamp < least => refused(timestamp, "before"),
+        (_, timestamp) if timestamp > most => refused(timestamp, "after"),
+        _ => Ok(()),
     }
-    Ok(false)
+}
+
+/// The bytes as they came, or compressed anew where the topic has a codec of its own.
+fn as_stored(batch: &Batch, config: &TopicConfig) -> Result<Vec<u8>, LogError> {
+    let came = batch.header.compression().map_err(classify)?;
+    let Some(StoredAs { codec, level }) = config.stored_as.filter(|stored| stored.codec != came)
+    else {
+        return Ok(batch.bytes.to_vec());
+    };
+    let bytes = batch.recompressed(codec, level, DECOMPRESSED_MAX).map_err(classify)?;
+    check_size(bytes.len(), config)?;
+    Ok(bytes.into())
+}
+
+fn check_size(size: usize, config: &TopicConfig) -> Result<(), LogError> {
+    let most = config.max_message_bytes;
+    if size > most { Err(LogError::RecordTooLarge { size, most }) } else { Ok(()) }
+}
+
+fn has_keyless(batch: &Batch) -> Result<bool, LogError> {
+    let mut keyless = false;
+    let walked = batch.each_record(DECOMPRESSED_MAX, |record| keyless |= record.key.is_none());
+    walked.map_err(classify)?;
+    Ok(keyless)
 }
 
 /// Damage on the way is told apart from a batch that its producer made wrongly: only the first is worth

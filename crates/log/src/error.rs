@@ -157,6 +157,20 @@ pub enum LogError {
         /// Bytes allowed.
         most: usize,
     },
+    /// A record's time lies further from now than the topic allows.
+    #[error(
+        "a record bears the time {timestamp}, which is outside {least} to {most}; correct the clock, or set message.timestamp.{which}.max.ms"
+    )]
+    InvalidTimestamp {
+        /// The record's time, in milliseconds since 1970.
+        timestamp: i64,
+        /// The least time allowed now.
+        least: i64,
+        /// The greatest time allowed now.
+        most: i64,
+        /// `before` or `after`, as the setting is named.
+        which: &'static str,
+    },
     /// A gap in a producer's sequence.
     #[error("producer {producer_id} sent sequence {found} where {expected} was due")]
     OutOfOrderSequence {
@@ -240,6 +254,7 @@ impl LogError {
             Self::CorruptBatch { .. } => "LOG_CORRUPT_BATCH",
             Self::InvalidRecord { .. } => "LOG_INVALID_RECORD",
             Self::RecordTooLarge { .. } => "LOG_RECORD_TOO_LARGE",
+            Self::InvalidTimestamp { .. } => "LOG_INVALID_TIMESTAMP",
             Self::OutOfOrderSequence { .. } => "LOG_OUT_OF_ORDER_SEQUENCE",
             Self::InvalidProducerEpoch { .. } => "LOG_INVALID_PRODUCER_EPOCH",
             Self::InvalidTxnState { .. } => "LOG_INVALID_TXN_STATE",
@@ -270,6 +285,7 @@ impl LogError {
             Self::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
             Self::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
             Self::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
+            Self::InvalidTimestamp { .. } => ErrorCode::INVALID_TIMESTAMP,
             Self::OutOfOrderSequence { .. } => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
             Self::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
             Self::InvalidTxnState { .. } => ErrorCode::INVALID_TXN_STATE,

@@ -111,6 +111,12 @@ impl Partition {
         }
     }
 
+    /// How many records no sync covers yet.
+    pub(crate) fn unsynced(&self) -> i64 {
+        let marks = self.marks();
+        marks.log_end.offset - marks.synced.offset
+    }
+
     fn take_turn(self: Arc<Self>) {
         *self.turn.lock() = FlushTurn::Running;
         // The error has stopped the partition and reached those who wait.

@@ -1,5 +1,6 @@
 //! What has to be done from time to time.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -54,7 +55,7 @@ fn run(log: &Weak<Inner>, stopped: &(Mutex<bool>, Condvar), every: Duration) {
         let Some(log) = log.upgrade() else { return };
         log.housekeep(now_ms());
         if flushed.elapsed() >= log.config.flush_interval {
-            log.flush_intervals();
+            log.flush_due(now_ms());
             flushed = Instant::now();
         }
         if log.is_retention_due(retained.elapsed()) {
@@ -78,9 +79,13 @@ impl Inner {
         since >= self.config.retention_interval || (since >= AT_LIMIT && self.space.take_refusal())
     }
 
-    fn flush_intervals(&self) {
+    /// Has those synced whose policy says so, or whose `flush.ms` is over.
+    fn flush_due(&self, now_ms: i64) {
         for partition in self.partitions() {
-            if partition.config().flush == Flush::Interval {
+            let config = partition.config();
+            if config.flush == Flush::Interval
+                || partition.is_flush_due(now_ms, config.flush_bound.ms)
+            {
                 partition.request_flush();
             }
         }
@@ -111,6 +116,14 @@ impl Inner {
 }
 
 impl Partition {
+    /// Whether records have not been synced for so long, as far as this was asked.
+    fn is_flush_due(&self, now_ms: i64, bound_ms: i64) -> bool {
+        if self.unsynced() == 0 {
+            self.unsynced_since_ms.store(now_ms, Ordering::Relaxed);
+        }
+        now_ms.saturating_sub(self.unsynced_since_ms.load(Ordering::Relaxed)) >= bound_ms
+    }
+
     /// Closes an active segment that is over its time, so that retention can take it.
     fn roll_if_old(&self, now_ms: i64) {
         let mut writer = self.writer.lock();

@@ -85,6 +85,8 @@ mod space;
 mod time_index;
 mod tip;
 mod topic;
+mod topic_config;
+mod topic_setting;
 mod transaction_index;
 mod transactions;
 mod unsettled;
@@ -103,9 +105,12 @@ pub use offset_spec::{FoundOffset, Isolation, OffsetSpec};
 pub use opening::Opening;
 pub use partition::Partition;
 pub use producers::ProducerState;
-pub use topic::{
-    Cleanup, ConfigEntry, Flush, MAX_PARTITIONS, Overrides, TopicConfig, TopicInfo, check_name,
+pub use topic::{MAX_PARTITIONS, TopicInfo, check_name};
+pub use topic_config::{
+    Cleanup, Compaction, ConfigEntry, Flush, FlushBound, Overrides, Roll, StoredAs, TimestampBound,
+    TopicConfig,
 };
+pub use topic_setting::{ConfigKind, TOPIC_SETTINGS, TopicSetting};
 pub use transaction_index::Aborted;
 pub use unsettled::OpenTransaction;
 pub use watermarks::{PartitionState, Visible, Watermarks};

@@ -7,7 +7,8 @@ use crate::LogError;
 use crate::entry_file::EntryFile;
 use crate::fs::FileSystem;
 
-const ENTRY: usize = 8;
+/// Bytes of an entry.
+pub(crate) const ENTRY: usize = 8;
 
 /// Kafka's offset index: offset relative to the segment's first, position; both 32 bits, big-endian.
 /// An entry names the last offset of a batch and the position where that batch begins.

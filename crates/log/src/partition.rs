@@ -3,7 +3,7 @@
 //! Locks are taken in this order, and never the other way: writer, sync, segments, epochs, marks,
 //! unsettled, fault.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -43,6 +43,8 @@ pub struct Partition {
     pub(crate) share: Share,
     /// True while appends are refused for want of space.
     pub(crate) is_full: AtomicBool,
+    /// When housekeeping last found everything synced.
+    pub(crate) unsynced_since_ms: AtomicI64,
     watermarks: watch::Sender<Watermarks>,
     pub(crate) queue: Arc<FlushQueue>,
     pub(crate) turn: Mutex<FlushTurn>,
@@ -80,6 +82,7 @@ impl Partition {
             fault: Mutex::default(),
             share: Share::new(space),
             is_full: AtomicBool::new(false),
+            unsynced_since_ms: AtomicI64::new(i64::MAX),
             watermarks: watch::Sender::new(Marks::offline().watermarks()),
             queue,
             turn: Mutex::default(),

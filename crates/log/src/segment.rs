@@ -51,6 +51,13 @@ pub(crate) struct Segment {
     allocated: AtomicU64,
 }
 
+impl State {
+    /// In the offset index and in the time index.
+    pub(crate) fn entries(&self) -> (u64, u64) {
+        (self.offsets, self.times)
+    }
+}
+
 impl Segment {
     /// Makes an empty segment, in place of whatever stood under its names; safe once the folder was
     /// synced.

@@ -6,7 +6,8 @@ use crate::LogError;
 use crate::entry_file::EntryFile;
 use crate::fs::FileSystem;
 
-const ENTRY: usize = 12;
+/// Bytes of an entry.
+pub(crate) const ENTRY: usize = 12;
 
 /// The greatest timestamp of a segment so far, and where it was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

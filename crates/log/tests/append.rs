@@ -145,6 +145,70 @@ fn a_compacted_topic_takes_no_record_without_a_key() {
 }
 
 #[test]
+fn a_topic_with_a_codec_of_its_own_stores_every_batch_under_it() {
+    let codecs = [
+        ("uncompressed", Compression::None),
+        ("gzip", Compression::Gzip),
+        ("snappy", Compression::Snappy),
+        ("lz4", Compression::Lz4),
+        ("zstd", Compression::Zstd),
+    ];
+    for (name, codec) in codecs {
+        let bench = Bench::new();
+        let partition = bench.topic(&[("compression.type", name)]);
+        for (_, came) in codecs {
+            partition.put(batch_of(came, &[100, 999, 200]));
+        }
+        partition.put(numbered(7, 0, 0, 3));
+        for header in headers(&partition) {
+            assert_eq!(header.compression().unwrap(), codec, "{name}");
+            assert_eq!((header.record_count, header.last_offset_delta), (3, 2));
+        }
+        assert_eq!(partition.put(numbered(7, 0, 0, 3)).base_offset, 15, "known again");
+        let found = support::ask(&partition, OffsetSpec::MaxTimestamp);
+        assert_eq!(found, (1, 999, 0), "{name}");
+    }
+}
+
+#[test]
+fn a_batch_that_grows_above_the_limit_when_it_is_stored() {
+    let mut builder = BatchBuilder::new(Compression::Zstd);
+    builder.push(1, Some(b"key"), Some(&[b'x'; 5000]), &[]);
+    let batch = builder.build().unwrap();
+    assert!(batch.len() < 200);
+    let set = [("compression.type", "uncompressed"), ("max.message.bytes", "4000")];
+    assert!(matches!(refused(&set, batch), LogError::RecordTooLarge { .. }));
+}
+
+#[test]
+fn a_time_too_far_from_now_is_refused() {
+    const HOUR: i64 = 3_600_000;
+    let bench = Bench::new();
+    let partition = bench.topic(&[("message.timestamp.before.max.ms", "1000")]);
+    for times in [&[NOW, NOW + HOUR][..], &[NOW - 1000], &[-1]] {
+        partition.put(batch(times));
+    }
+    let refused = |times: &[i64]| partition.try_put(batch(times)).unwrap_err();
+    for times in [&[NOW, NOW + HOUR + 1][..], &[NOW - 1001, NOW]] {
+        let error = refused(times);
+        assert_eq!((error.kafka_code().0, error.is_retriable()), (32, false), "{error}");
+    }
+    assert!(refused(&[NOW + HOUR + 1]).to_string().contains("message.timestamp.after.max.ms"));
+    assert!(refused(&[NOW - 1001]).to_string().contains("message.timestamp.before.max.ms"));
+    assert_eq!(partition.watermarks_now().log_end, 4);
+}
+
+#[test]
+fn under_the_time_of_append_a_producers_time_is_of_no_concern() {
+    let bench = Bench::new();
+    let set =
+        [("message.timestamp.type", "LogAppendTime"), ("message.timestamp.before.max.ms", "0")];
+    let partition = bench.topic(&set);
+    partition.put(batch(&[1, i64::MAX / 2]));
+    assert_eq!(headers(&partition)[0].max_timestamp, NOW);
+}
+
+#[test]
 fn a_batch_sent_again_is_answered_with_its_first_offsets() {
     let bench = Bench::new();
     let partition = bench.topic(&[]);

@@ -98,7 +98,7 @@ fn everything_is_there_after_a_clean_end_and_after_a_kill() {
         bench = if round % 2 == 0 { bench.kill() } else { bench.restart() };
         assert_eq!(offsets(&bench.partition()), due);
         assert_eq!(bench.log.cluster_id(), id);
-        assert_eq!(bench.log.topic("t").unwrap().config.segment_bytes, 1024);
+        assert_eq!(bench.log.topic("t").unwrap().config.roll.bytes, 1024);
     }
 }
 
@@ -262,7 +262,7 @@ fn settings_change_and_stay() {
     assert_eq!(config.max_message_bytes, 10);
     let entries = config.entries();
     let entry = entries.iter().find(|entry| entry.name == "max.message.bytes").unwrap();
-    assert!(entry.overridden && entry.value == "10" && entry.default == "1048588");
+    assert!(entry.overridden && entry.value == "10" && entry.default == Some("1048588"));
 }
 
 #[test]

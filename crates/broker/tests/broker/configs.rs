@@ -118,7 +118,7 @@ async fn settings_change_one_by_one() {
         let answer = alter(&mut client, version, false, &changes).await;
         assert!(answer.error_code.is_ok(), "{answer:?}");
         let config = server.log.topic("t").unwrap().config;
-        assert_eq!((config.retention_ms, config.segment_bytes), (Some(2000), 1 << 30));
+        assert_eq!((config.retention_ms, config.roll.bytes), (Some(2000), 1 << 30));
         assert!(config.cleanup.delete && config.cleanup.compact);
         let subtract = [("cleanup.policy", SUBTRACT, Some("compact"))];
         assert!(alter(&mut client, version, false, &subtract).await.error_code.is_ok());

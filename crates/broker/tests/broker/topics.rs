@@ -75,7 +75,7 @@ async fn the_broker_has_defaults() {
     create(&mut client, 7, asked).await;
     let info = server.log.topic("t").unwrap();
     assert_eq!(info.partitions, 4);
-    assert_eq!((info.config.retention_ms, info.config.segment_bytes), (Some(60_000), 4096));
+    assert_eq!((info.config.retention_ms, info.config.roll.bytes), (Some(60_000), 4096));
 }
 
 #[tokio::test]

@@ -169,7 +169,7 @@ fn put_bytes(out: &mut BytesMut, bytes: Option<&[u8]>) {
     }
 }
 
-fn put_length(out: &mut BytesMut, length: usize) {
+pub(super) fn put_length(out: &mut BytesMut, length: usize) {
     put_varlong(out, i64::try_from(length).unwrap_or(i64::MAX));
 }
 
@@ -185,13 +185,13 @@ fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
-fn varlong_size(value: i64) -> usize {
+pub(super) fn varlong_size(value: i64) -> usize {
     let bits = u64::BITS - (zigzag(value) | 1).leading_zeros();
     bits.div_ceil(7) as usize
 }
 
 /// A zigzag variable-length integer; one of 32 bits has the same bytes.
-fn put_varlong(out: &mut BytesMut, value: i64) {
+pub(super) fn put_varlong(out: &mut BytesMut, value: i64) {
     let mut rest = zigzag(value);
     while rest >= 0x80 {
         out.put_u8((rest & 0x7f) as u8 | 0x80);

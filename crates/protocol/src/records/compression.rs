@@ -34,13 +34,22 @@ impl Compression {
     }
 
     pub(crate) fn compress(self, bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
+        self.compress_at(None, bytes)
+    }
+
+    /// Compresses at a level of the codec's, where it has levels; None for its own.
+    pub(crate) fn compress_at(
+        self,
+        level: Option<i32>,
+        bytes: &[u8],
+    ) -> Result<Vec<u8>, BatchError> {
         let compressed = match self {
             Self::None => Ok(bytes.to_vec()),
-            Self::Gzip => gzip(bytes),
+            Self::Gzip => gzip(level, bytes),
             Self::Snappy => snappy::compress(bytes),
             Self::Lz4 => lz4(bytes),
             // Level 3 is Kafka's default.
-            Self::Zstd => zstd::bulk::compress(bytes, 3),
+            Self::Zstd => zstd::bulk::compress(bytes, level.unwrap_or(3)),
         };
         compressed.map_err(|error| self.failed(&error))
     }
@@ -71,8 +80,10 @@ fn read_bounded(reader: impl Read, limit: usize) -> io::Result<Option<Vec<u8>>> 
     Ok((out.len() <= limit).then_some(out))
 }
 
-fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+fn gzip(level: Option<i32>, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let level = level.and_then(|level| u32::try_from(level).ok());
+    let level = level.map_or_else(flate2::Compression::default, flate2::Compression::new);
+    let mut encoder = GzEncoder::new(Vec::new(), level);
     encoder.write_all(bytes)?;
     encoder.finish()
 }

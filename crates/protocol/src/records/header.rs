@@ -18,6 +18,7 @@ const CODEC_BITS: i16 = 0b111;
 const LOG_APPEND_TIME: i16 = 1 << 3;
 const TRANSACTIONAL: i16 = 1 << 4;
 const CONTROL: i16 = 1 << 5;
+const DELETE_HORIZON: i16 = 1 << 6;
 
 /// What the timestamps of a batch mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,8 @@ pub struct BatchHeader {
     pub attributes: i16,
     /// Offset of the last record less the base offset.
     pub last_offset_delta: i32,
-    /// What the records' timestamps are counted from, in milliseconds since 1970.
+    /// What the records' timestamps are counted from, in milliseconds since 1970; see also
+    /// [`BatchHeader::delete_horizon`].
     pub base_timestamp: i64,
     /// The greatest timestamp of the records, in milliseconds since 1970.
     pub max_timestamp: i64,
@@ -135,6 +137,12 @@ impl BatchHeader {
         self.attributes & CONTROL != 0
     }
 
+    /// When compaction may remove the batch's tombstones, or the marker that it is, in milliseconds
+    /// since 1970; None as long as no pass has set it (KIP-534).
+    pub fn delete_horizon(&self) -> Option<i64> {
+        (self.attributes & DELETE_HORIZON != 0).then_some(self.base_timestamp)
+    }
+
     /// The header as bytes.
     pub fn to_bytes(&self) -> [u8; HEADER_SIZE] {
         let mut bytes = [0; HEADER_SIZE];
@@ -164,6 +172,17 @@ impl BatchHeader {
         match timestamp_type {
             TimestampType::CreateTime => self.attributes &= !LOG_APPEND_TIME,
             TimestampType::LogAppendTime => self.attributes |= LOG_APPEND_TIME,
+        }
+    }
+
+    /// Sets the base timestamp with it; None says that there is none.
+    pub(super) fn set_delete_horizon(&mut self, horizon: Option<i64>) {
+        match horizon {
+            None => self.attributes &= !DELETE_HORIZON,
+            Some(horizon) => {
+                self.attributes |= DELETE_HORIZON;
+                self.base_timestamp = horizon;
+            }
         }
     }
 

@@ -11,7 +11,9 @@ pub struct Validated {
     /// The greatest timestamp, in milliseconds since 1970. Where the header says another, the
     /// header is wrong: see [`BatchMut::set_max_timestamp`](super::BatchMut::set_max_timestamp).
     pub max_timestamp: i64,
-    /// The offset of the first record that has it, less the base offset.
+    /// The least timestamp of the records that have one, or -1.
+    pub min_timestamp: i64,
+    /// The offset of the first record that has the greatest, less the base offset.
     pub max_timestamp_offset_delta: i32,
 }
 
@@ -40,17 +42,24 @@ impl Batch {
         let body = self.body(limit)?;
         let mut walk = Walk::new(&self.header);
         let mut greatest: Option<Validated> = None;
+        let mut least = -1;
         for index in 0.. {
             let Some(record) = walk.next(&body) else { break };
             let timestamp = record?.time.timestamp;
+            if timestamp != -1 && (least == -1 || timestamp < least) {
+                least = timestamp;
+            }
             if greatest.is_none_or(|greatest| timestamp > greatest.max_timestamp) {
                 greatest = Some(Validated {
                     count,
                     max_timestamp: timestamp,
+                    min_timestamp: -1,
                     max_timestamp_offset_delta: index,
                 });
             }
         }
-        greatest.ok_or(BatchError::Count { count, reason: "there are no records" })
+        greatest
+            .map(|greatest| Validated { min_timestamp: least, ..greatest })
+            .ok_or(BatchError::Count { count, reason: "there are no records" })
     }
 }

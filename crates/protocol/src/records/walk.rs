@@ -43,6 +43,11 @@ impl Walk {
         Self { header: *header, at: 0, index: 0, last_delta: -1, ended: false }
     }
 
+    /// Where in the body the next record begins.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
     /// The next record. The walk ends with the first error; `body` must always be the same.
     pub(super) fn next<'a>(
         &mut self,

@@ -50,7 +50,8 @@ fn is_from_java(batch: &Batch, compression: Compression, bytes: usize) {
     assert_eq!(header.timestamp_type(), TimestampType::CreateTime);
     assert_eq!(header.max_timestamp, 1_700_000_000_999);
     let max_timestamp = 1_700_000_000_999;
-    let found = Validated { count: 4, max_timestamp, max_timestamp_offset_delta: 1 };
+    let min_timestamp = 1_699_999_999_000;
+    let found = Validated { count: 4, max_timestamp, min_timestamp, max_timestamp_offset_delta: 1 };
     assert_eq!(batch.validate(LIMIT), Ok(found));
     assert_eq!(records(batch), java_records(bytes));
 }

@@ -34,7 +34,12 @@ const RECORD_SIZE: usize = 7;
 #[test]
 fn a_good_batch_passes() {
     for codec in Compression::ALL {
-        let expected = Validated { count: 3, max_timestamp: 999, max_timestamp_offset_delta: 1 };
+        let expected = Validated {
+            count: 3,
+            max_timestamp: 999,
+            min_timestamp: 100,
+            max_timestamp_offset_delta: 1,
+        };
         assert_eq!(batch(&timed(codec, &[100, 999, 200])).validate(LIMIT), Ok(expected));
     }
 }
