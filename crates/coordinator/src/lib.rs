@@ -4,8 +4,46 @@
 //! in. What must outlive a crash stands in a [`StateTopic`], in Kafka's own formats, and is on disk before
 //! a client hears of it.
 
+mod clock;
+mod commits;
+mod counters;
 mod error;
+mod expiry;
+mod group;
+mod group_admin;
+mod group_coordinator;
+mod group_record;
+mod group_settings;
+#[cfg(test)]
+mod group_tests;
+mod groups;
+mod join;
+mod journal;
+mod leave;
+mod loading;
+mod member;
+mod membership;
+mod offsets;
 mod state_topic;
+mod sync;
+mod time_out;
+mod waiting;
 
+pub(crate) use clock::Clock;
+pub use clock::Now;
+pub use commits::{StillOpen, TransactionalCommit};
+pub use counters::describe_metrics;
 pub use error::CoordinatorError;
+pub use group::GroupState;
+pub use group_coordinator::GroupCoordinator;
+pub use group_settings::GroupSettings;
+pub use groups::{CONSUMER_OFFSETS, Groups};
+pub use member::Caller;
 pub use state_topic::{StateEntry, StateRecord, StateTopic, Transaction, Written};
+pub use waiting::Waiting;
+
+/// How many cases a property is tried with: `HW_CASES` scales proofs (rule T2).
+#[cfg(test)]
+pub(crate) fn cases(usual: u32) -> u32 {
+    std::env::var("HW_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
+}

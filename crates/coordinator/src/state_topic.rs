@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use highwater_log::{
-    AppendOptions, Appended, Log, LogError, Origin, Partition, TopicConfig, Visible,
+    AppendOptions, Appended, EndMarker, Log, LogError, Origin, Partition, TopicConfig, Visible,
 };
 use highwater_protocol::records::{
     Batch, BatchBuilder, Compression, DECOMPRESSED_MAX, Marker, Record, batches,
@@ -126,6 +126,20 @@ impl StateTopic {
         Ok(Written { partition, appended })
     }
 
+    /// Appends the end of a producer's transaction, as [`StateTopic::append`] does records.
+    ///
+    /// # Errors
+    /// Of the log; nothing was written then.
+    pub fn append_marker(
+        &self,
+        marker: EndMarker,
+        now_ms: i64,
+    ) -> Result<Written, CoordinatorError> {
+        let partition = self.partition()?;
+        let appended = partition.append_marker(marker, now_ms)?;
+        Ok(Written { partition, appended })
+    }
+
     fn batch(
         &self,
         records: &[StateRecord],
@@ -201,6 +215,11 @@ fn take_marker(producer_id: i64, record: &Record, take: &mut impl FnMut(StateEnt
 }
 
 impl Written {
+    /// The offset of its first record.
+    pub fn first_offset(&self) -> i64 {
+        self.appended.base_offset
+    }
+
     /// Waits until the append is fsynced.
     ///
     /// # Errors
