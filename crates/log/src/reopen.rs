@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::LogError;
 use crate::checkpoint::Place;
 use crate::fs::OpenMode;
+use crate::housekeeper::now_ms;
 use crate::marks::Mark;
 use crate::partition::{Partition, Writer};
 use crate::recovery::Ended;
@@ -56,7 +57,7 @@ impl Partition {
         let _sync = self.sync.lock();
         // From here on it is cut: if the disk fails half way, reopening goes on from these marks.
         self.change(|marks| marks.cut(to));
-        self.cut(&mut writer, to, 0).map_err(|error| self.poison(&error))
+        self.cut(&mut writer, to, now_ms()).map_err(|error| self.poison(&error))
     }
 
     /// Where the batch that holds `offset` begins; None at the log end.

@@ -1,6 +1,7 @@
 //! What the producers of a stored partition sent last: the newest whole snapshot, and the batches behind
 //! it. On the way the transaction indexes that were lost are made again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::LogError;
@@ -18,20 +19,28 @@ use crate::segment::Segment;
 use crate::transaction_index::Entry;
 use crate::unsettled::{OpenTransaction, Unsettled};
 
-/// The producers at the log end. A segment whose snapshot was lost gets it again: once those before it are
-/// gone, nothing else tells.
+/// The producers at the log end. A segment whose snapshot or transaction index was lost gets it again: once
+/// those before it are gone, nothing else tells.
 pub(crate) fn load(
     place: &Place,
     segments: &[Arc<Segment>],
     log_end: i64,
     now_ms: i64,
 ) -> Result<Producers, LogError> {
+    let snapshots = whole_snapshots(place, segments, log_end)?;
     let unindexed = without_transaction_index(segments)?;
-    let most = unindexed.first().copied().unwrap_or(log_end);
-    let (mut producers, from) = newest_snapshot(place, segments, log_end, most)?;
+    let mut later = segments.iter().skip(1).map(|segment| segment.base_offset);
+    let lost = later.find(|base| !snapshots.contains(base));
+    // What is to be made again is made from what was before it.
+    let reach = unindexed.first().map_or(log_end, |base| *base);
+    let reach = lost.map_or(reach, |base| reach.min(base - 1));
+    let first = segments.first().map_or(0, |segment| segment.base_offset);
+    let from = snapshots.range(..=reach).next_back().copied().unwrap_or(first);
+    let known = if snapshots.contains(&from) { read_snapshot(place, from)? } else { None };
+    let mut producers = known.unwrap_or_default();
     for (number, segment) in segments.iter().enumerate() {
         let (base, end) = (segment.base_offset, segment.tip().next_offset);
-        if base > from {
+        if base > from && !snapshots.contains(&base) {
             place.put_snapshot(&producers, base)?;
         }
         let aborted =
@@ -103,15 +112,14 @@ fn replay(
     }
 }
 
-/// The newest snapshot up to `most` that is whole, and its offset. Those that belong to no segment or lie
-/// above the log end are removed.
-fn newest_snapshot(
+/// The snapshots that are whole, by offset. Those that belong to no segment or lie above the log end are
+/// removed.
+fn whole_snapshots(
     place: &Place,
     segments: &[Arc<Segment>],
     log_end: i64,
-    most: i64,
-) -> Result<(Producers, i64), LogError> {
-    let mut offsets = Vec::new();
+) -> Result<BTreeSet<i64>, LogError> {
+    let mut whole = BTreeSet::new();
     for (offset, kind) in recovery::list(place)? {
         if kind != FileKind::Snapshot {
             continue;
@@ -120,19 +128,17 @@ fn newest_snapshot(
         if offset > log_end || !(begins || offset == log_end) {
             let path = file_name::path(&place.dir, offset, kind);
             durable_file::remove_if_there(place.fs.as_ref(), &path)?;
-        } else if offset <= most {
-            offsets.push(offset);
+        } else if read_snapshot(place, offset)?.is_some() {
+            whole.insert(offset);
         }
     }
-    offsets.sort_unstable();
-    for offset in offsets.into_iter().rev() {
-        let path = file_name::path(&place.dir, offset, FileKind::Snapshot);
-        let content = durable_file::read(place.fs.as_ref(), &path)?;
-        if let Some(producers) = content.as_deref().and_then(producer_snapshot::decode) {
-            return Ok((producers, offset));
-        }
-    }
-    Ok((Producers::default(), segments.first().map_or(0, |segment| segment.base_offset)))
+    Ok(whole)
+}
+
+fn read_snapshot(place: &Place, offset: i64) -> Result<Option<Producers>, LogError> {
+    let path = file_name::path(&place.dir, offset, FileKind::Snapshot);
+    let content = durable_file::read(place.fs.as_ref(), &path)?;
+    Ok(content.as_deref().and_then(producer_snapshot::decode))
 }
 
 /// Where the open transactions of a partition begin. All that was found is shown, so those that have ended

@@ -1,16 +1,19 @@
 //! An idempotent producer: numbers its batches, keeps up to five on the way, sends again what was not
-//! acknowledged.
+//! acknowledged. One of two kinds writes in transactions.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::entry::Stored;
+use highwater_log::EndMarker;
+
+use crate::entry::{Kind, Stored};
 
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub bytes: Bytes,
     pub records: Vec<(i64, Bytes)>,
+    pub kind: Kind,
     pub answered: bool,
     /// The offset behind it, if it is in the log.
     pub next: Option<i64>,
@@ -21,12 +24,16 @@ pub struct Client {
     pub id: i64,
     pub epoch: i16,
     pub sequence: i32,
+    pub transactional: bool,
+    /// A marker of which nobody knows whether it is in the log: it is sent until it is.
+    pub marker: Option<EndMarker>,
     pub unacknowledged: VecDeque<Sent>,
 }
 
 impl Client {
-    pub fn new(id: i64) -> Self {
-        Self { id, epoch: 0, sequence: 0, unacknowledged: VecDeque::new() }
+    pub fn new(id: i64, transactional: bool) -> Self {
+        let unacknowledged = VecDeque::new();
+        Self { id, epoch: 0, sequence: 0, transactional, marker: None, unacknowledged }
     }
 
     /// Takes the answers to what is visible now.
@@ -40,11 +47,12 @@ impl Client {
     }
 
     /// After a crash or a cut: which of its batches are in the log?
-    pub fn look_up(&mut self, stored: &[Stored], log_end: i64) {
+    pub fn look_up(&mut self, stored: &[Stored], log_start: i64) {
         for sent in &mut self.unacknowledged {
             let tag = &sent.records[0].1;
             let found = stored.iter().find(|stored| stored.tag() == *tag).map(Stored::next);
-            sent.next = found.or(sent.next.filter(|next| *next <= log_end));
+            // One that is not there may be gone below the log start; else another took its place, or none.
+            sent.next = found.or(sent.next.filter(|next| *next <= log_start));
         }
     }
 

@@ -115,6 +115,19 @@ impl ModelFs {
         state.file(node).flip(position);
     }
 
+    /// Replaces a file's content on the disk itself; None takes the file away.
+    pub fn damage(&self, path: &Path, content: Option<Vec<u8>>) {
+        let mut state = self.state();
+        let node = state.find(path).unwrap();
+        match content {
+            Some(content) => state.file(node).replace(content),
+            None => {
+                let (dir, name) = split(path);
+                state.dir(dir).unwrap().forget(&name);
+            }
+        }
+    }
+
     /// How many syncs of data there were.
     pub fn syncs(&self) -> u64 {
         self.state().syncs

@@ -69,6 +69,7 @@ impl World {
         if matches!(end, End::Killed | End::PowerLost) && self.dice.one_in(3) {
             self.flip_what_is_synced();
         }
+        self.damage_what_can_be_made_again();
         let end = self.begin_life(end);
         self.faults = false;
         if let Some(topic) = self.maybe_topic.take() {
@@ -90,7 +91,9 @@ impl World {
         for topic in self.log.topics() {
             assert!(known.contains(&&topic.name), "{} was deleted", topic.name);
         }
+        let new_coordinator = self.dice.one_in(2);
         for (at, model) in &mut self.partitions {
+            model.coordinator_epoch += i32::from(new_coordinator);
             let partition =
                 self.log.partition(&at.0, at.1).unwrap_or_else(|| panic!("{at:?} is gone"));
             model.reopened(&self.fs, &partition, end, closed);
@@ -119,6 +122,46 @@ impl World {
             if partition.is_some() {
                 self.fs.flip(&path, position);
             }
+        }
+    }
+
+    /// Files that say nothing which the data and an older snapshot do not say.
+    fn damage_what_can_be_made_again(&mut self) {
+        for model in self.partitions.values() {
+            if !self.dice.one_in(4) {
+                continue;
+            }
+            let names = self.fs.list(&model.dir).unwrap_or_default();
+            let mut names: Vec<String> = names.into_iter().map(|entry| entry.name).collect();
+            names.sort();
+            // What was before the first segment that stays is only in its snapshot.
+            let log_start = model.maybe_start.unwrap_or(0).max(model.log_start);
+            let stays = |name: &&String| {
+                name.ends_with(".log")
+                    && name[..20].parse().is_ok_and(|base: i64| base <= log_start)
+            };
+            let first = names.iter().rfind(stays).map(|name| name[..20].to_owned());
+            names.retain(|name| {
+                let again = first.as_ref().is_some_and(|first| name.get(..20) > Some(first));
+                (name.ends_with(".snapshot") && again) || name.ends_with(".txnindex")
+            });
+            if names.is_empty() {
+                continue;
+            }
+            let name = self.dice.pick(&names);
+            let path = model.dir.join(name);
+            let content = self.fs.content(&path).unwrap_or_default();
+            let damaged = match self.dice.below(3) {
+                0 if !content.is_empty() => Some(vec![0; content.len()]),
+                1 if !content.is_empty() => Some(content[..content.len() - 1].to_vec()),
+                _ => None,
+            };
+            self.say(format_args!(
+                "{} becomes {:?}",
+                path.display(),
+                damaged.as_ref().map(Vec::len)
+            ));
+            self.fs.damage(&path, damaged);
         }
     }
 

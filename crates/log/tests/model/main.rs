@@ -20,6 +20,7 @@ mod naive;
 mod node;
 mod partition;
 mod syncs;
+mod transactions;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -56,6 +56,13 @@ impl FileNode {
         }
     }
 
+    pub fn replace(&mut self, content: Vec<u8>) {
+        self.allocated = content.len();
+        self.live.clone_from(&content);
+        self.disk = content;
+        self.unsynced.clear();
+    }
+
     pub fn set_len(&mut self, len: usize) {
         self.live.resize(len, 0);
         self.allocated = len;
@@ -158,6 +165,16 @@ impl DirNode {
     pub fn change(&mut self, change: NameChange) {
         apply(&mut self.live, &change);
         self.unsynced.push(change);
+    }
+
+    /// The name is gone, and no change of it comes back.
+    pub fn forget(&mut self, name: &str) {
+        self.live.remove(name);
+        self.disk.remove(name);
+        self.unsynced.retain(|change| match change {
+            NameChange::Set(changed, _) | NameChange::Unset(changed) => changed != name,
+            NameChange::Rename { from, to, .. } => from != name && to != name,
+        });
     }
 
     pub fn sync(&mut self) {

@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::entry::{self, Stored};
 use crate::fs::ModelFs;
 use crate::naive;
+use crate::transactions::Replay;
 
 /// How a life ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,8 +29,14 @@ pub struct PartitionModel {
     pub log_start: i64,
     /// What must be in the log, from the log start on.
     pub stored: Vec<Stored>,
+    /// What was in the log before it, below the log start.
+    pub removed: Vec<Stored>,
     /// The greatest high watermark seen; what lies below must stay.
     pub shown: i64,
+    /// The greatest last stable offset seen.
+    pub stable: i64,
+    /// Of whoever writes markers now.
+    pub coordinator_epoch: i32,
     pub epoch: i32,
     pub poisoned: bool,
     pub clients: Vec<Client>,
@@ -53,7 +60,10 @@ impl PartitionModel {
             interval,
             log_start: 0,
             stored: Vec::new(),
+            removed: Vec::new(),
             shown: 0,
+            stable: 0,
+            coordinator_epoch: 0,
             epoch: 0,
             poisoned: false,
             clients,
@@ -62,6 +72,11 @@ impl PartitionModel {
             maybe_back: None,
             maybe_cut: None,
         }
+    }
+
+    /// What all that was ever appended and not cut says of transactions.
+    pub fn replay(&self) -> Replay {
+        Replay::of(self.removed.iter().chain(&self.stored))
     }
 
     pub fn end(&self) -> i64 {
@@ -90,7 +105,6 @@ impl PartitionModel {
         );
         assert!(now.high_watermark <= now.log_end);
         assert!(now.log_start <= now.high_watermark);
-        assert_eq!(now.last_stable_offset, now.high_watermark);
         if self.flush != Flush::Durable {
             assert_eq!(now.high_watermark, now.log_end);
         }
@@ -99,6 +113,10 @@ impl PartitionModel {
             self.maybe_stored.retain(|maybe| maybe.base >= now.high_watermark);
         }
         self.start_at(now.log_start);
+        let stable = self.replay().last_stable(self.log_start, self.shown);
+        assert_eq!(now.last_stable_offset, stable, "{:?}", self.dir);
+        assert!(stable >= self.stable, "the last stable offset went back from {}", self.stable);
+        self.stable = stable;
         for client in &mut self.clients {
             client.acknowledge(self.shown);
         }
@@ -111,13 +129,16 @@ impl PartitionModel {
             self.maybe_back.get_or_insert((self.log_start, Vec::new())).1.extend(gone);
         }
         self.log_start = log_start;
-        self.stored.retain(|stored| stored.next() > log_start);
+        let kept = self.stored.partition_point(|stored| stored.next() <= log_start);
+        self.removed.extend(self.stored.drain(..kept));
     }
 
     fn take_maybe_stored(&mut self, last: Option<&Stored>) {
         let maybe = std::mem::take(&mut self.maybe_stored);
         let Some(last) = last else { return };
-        let same = |maybe: &Stored| maybe.base == last.base && maybe.records == last.records;
+        let same = |maybe: &Stored| {
+            (maybe.base, maybe.kind, &maybe.records) == (last.base, last.kind, &last.records)
+        };
         if maybe.iter().any(same) && !self.stored.contains(last) {
             let safe = if self.flush == Flush::Durable { self.shown } else { 0 };
             assert!(last.base >= safe, "it took the place of a batch that was shown");
@@ -135,7 +156,9 @@ impl PartitionModel {
             stored.retain(|stored| stored.next() > log_start);
             stored.append(&mut self.stored);
             self.stored = stored;
+            self.removed.retain(|removed| removed.next() <= log_start);
             self.log_start = log_start;
+            self.stable = self.stable.min(log_start);
         }
     }
 
@@ -152,6 +175,7 @@ impl PartitionModel {
         self.stored.retain(|stored| stored.next() <= offset);
         self.maybe_stored.clear();
         self.shown = self.shown.min(self.end());
+        self.stable = 0;
         for client in &mut self.clients {
             client.begin_again();
         }
@@ -168,6 +192,7 @@ impl PartitionModel {
         self.take_maybe_start(now.log_start);
         if self.flush != Flush::Durable {
             self.shown = self.shown.min(now.log_end);
+            self.stable = 0;
             self.clients.iter_mut().for_each(Client::begin_again);
         }
         self.keep_prefix(&read_all(partition), now.log_end);
@@ -189,6 +214,7 @@ impl PartitionModel {
         let cut = self.maybe_cut.take();
         if let Some(to) = cut {
             self.shown = self.shown.min(to);
+            self.stable = 0;
         }
         let found = read_all(partition);
         self.take_maybe_stored(found.last());
@@ -198,6 +224,7 @@ impl PartitionModel {
         }
         if self.flush != Flush::Durable && !whole {
             self.shown = self.shown.min(now.log_end);
+            self.stable = 0;
         }
         let may_lose = self.flush != Flush::Durable && end != End::Closed;
         assert!(now.leader_epoch >= self.epoch);
@@ -215,6 +242,7 @@ impl PartitionModel {
         assert_eq!(now.high_watermark, now.log_end, "all that was found is shown");
         self.see(now);
         self.check_files(fs);
+        self.check_transactions(partition, 500);
     }
 
     /// What is in the log must be the first part of what was appended, and all that was shown.
@@ -231,7 +259,7 @@ impl PartitionModel {
         self.stored.truncate(found.len());
         for client in &mut self.clients {
             client.disconnect();
-            client.look_up(&self.stored, log_end);
+            client.look_up(&self.stored, self.log_start);
         }
     }
 
@@ -240,8 +268,16 @@ impl PartitionModel {
         assert_eq!(read_all(partition), self.stored, "{:?}", self.dir);
     }
 
+    /// What a reader at read_committed gets, and what is known of producers.
+    pub fn check_transactions(&self, partition: &Partition, most: usize) {
+        let replay = self.replay();
+        replay.check_producers(partition);
+        replay.check_committed(partition, &self.stored, most);
+    }
+
     /// Every index says what the data says.
     pub fn check_files(&self, fs: &ModelFs) {
+        let replay = self.replay();
         let segments = entry::segments(fs, &self.dir);
         for (number, (base, batches)) in segments.iter().enumerate() {
             let closed = number + 1 < segments.len();
@@ -249,12 +285,22 @@ impl PartitionModel {
                 |kind: &str| fs.content(&self.dir.join(format!("{base:020}.{kind}"))).unwrap();
             let due = naive::offset_index(*base, batches, self.interval);
             assert_eq!(file("index"), due, "{:?} {base} offset index", self.dir);
+            let end = batches.last().map_or(*base, Stored::next);
+            let aborted = fs.content(&self.dir.join(format!("{base:020}.txnindex")));
+            assert!(!closed || aborted.is_some(), "{:?} {base} transaction index", self.dir);
+            assert_eq!(
+                aborted.unwrap_or_default(),
+                replay.index(*base, end),
+                "{:?} {base}",
+                self.dir
+            );
             check_time_index(&file("timeindex"), *base, batches, &due, closed);
         }
     }
 
     pub fn check_unique(&self) {
-        let mut tags: Vec<Bytes> = self.stored.iter().map(Stored::tag).collect();
+        let data = self.stored.iter().filter(|stored| !stored.is_marker());
+        let mut tags: Vec<Bytes> = data.map(Stored::tag).collect();
         let count = tags.len();
         tags.sort();
         tags.dedup();

@@ -7,8 +7,8 @@ use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use highwater_log::{
-    AppendOptions, Appended, Flush, Isolation, Log, LogConfig, LogError, OffsetSpec, Partition,
-    PartitionState, TimestampType, TopicConfig,
+    AppendOptions, Appended, EndMarker, Flush, Isolation, Log, LogConfig, LogError, MarkerKind,
+    OffsetSpec, Partition, PartitionState, TimestampType, TopicConfig,
 };
 
 use crate::client::{Client, Sent};
@@ -99,7 +99,9 @@ impl World {
             self.fs.stop_after(Some(self.dice.below(30) as u32));
         }
         match kind {
-            0..45 => self.append(),
+            0..38 => self.append(),
+            38..44 => self.end_transaction(),
+            44..45 => self.misbehave(),
             45..60 => self.flush(),
             60..68 => self.query(),
             68..72 => self.roll(),
@@ -169,19 +171,24 @@ impl World {
         (0..count).map(|_| self.dice.below(40) as i64 * 10).collect()
     }
 
-    fn build(&mut self, producer: Option<(i64, i16, i32)>, config: &TopicConfig) -> Sent {
+    fn build(
+        &mut self,
+        producer: Option<(i64, i16, i32)>,
+        transactional: bool,
+        config: &TopicConfig,
+    ) -> Sent {
         let times = self.times();
         self.tags += 1;
-        let bytes = entry::build(&mut self.dice, self.tags, producer, &times);
-        let mut records = entry::parse(bytes.clone()).remove(0).records;
+        let bytes = entry::build_part(&mut self.dice, self.tags, producer, &times, transactional);
+        let Stored { mut records, kind, .. } = entry::parse(bytes.clone()).remove(0);
         if config.timestamp_type == TimestampType::LogAppendTime {
             records.iter_mut().for_each(|record| record.0 = self.now_ms);
         }
-        Sent { bytes, records, answered: false, next: None }
+        Sent { bytes, records, kind, answered: false, next: None }
     }
 
     fn append_plain(&mut self, at: &At, partition: &Partition) {
-        let sent = self.build(None, &partition.config());
+        let sent = self.build(None, false, &partition.config());
         match partition.append(sent.bytes.clone(), AppendOptions::client(self.now_ms)) {
             Ok(appended) => self.store(at, &sent, &appended),
             Err(error) => self.not_stored(at, &sent, &error),
@@ -191,6 +198,10 @@ impl World {
     fn append_numbered(&mut self, at: &At, partition: &Partition) {
         let number = self.dice.below(self.partitions[at].clients.len() as u64) as usize;
         let client = self.partitions[at].clients[number].clone();
+        if client.marker.is_some() {
+            // Its transaction is about to end.
+            return;
+        }
         // What was not answered goes first, in order.
         let again = client.unacknowledged.iter().position(|sent| !sent.answered);
         let index = match again {
@@ -198,7 +209,7 @@ impl World {
             None if client.unacknowledged.len() == 5 => return,
             None => {
                 let producer = Some((client.id, client.epoch, client.sequence));
-                let sent = self.build(producer, &partition.config());
+                let sent = self.build(producer, client.transactional, &partition.config());
                 let client = &mut self.model(at).clients[number];
                 client.sequence += sent.records.len() as i32;
                 client.unacknowledged.push_back(sent);
@@ -246,6 +257,7 @@ impl World {
             base: appended.base_offset,
             epoch: model.epoch,
             size: sent.bytes.len(),
+            kind: sent.kind,
             records: sent.records.clone(),
         };
         assert_eq!(appended.last_offset + 1, stored.next());
@@ -253,14 +265,112 @@ impl World {
     }
 
     fn not_stored(&mut self, at: &At, sent: &Sent, error: &LogError) {
+        let model = &self.partitions[at];
+        let (base, epoch, size) = (model.end(), model.epoch, sent.bytes.len());
+        let stored = Stored { base, epoch, size, kind: sent.kind, records: sent.records.clone() };
+        self.perhaps_stored(at, stored, error);
+    }
+
+    fn perhaps_stored(&mut self, at: &At, stored: Stored, error: &LogError) {
         self.excuse(at, error);
         if self.fs.is_stopped() || matches!(error, LogError::Io { .. }) {
-            let model = self.model(at);
-            let records = sent.records.clone();
-            let stored =
-                Stored { base: model.end(), epoch: model.epoch, size: sent.bytes.len(), records };
-            model.maybe_stored.push(stored);
+            self.model(at).maybe_stored.push(stored);
         }
+    }
+
+    /// A coordinator ends the transaction of a client: a commit only where all of it was acknowledged, an
+    /// abort at any time, under the next epoch where something is on its way.
+    fn end_transaction(&mut self) {
+        let Some((at, partition)) = self.any() else { return };
+        let model = &self.partitions[&at];
+        let clients = 0..model.clients.len();
+        let ending: Vec<_> = clients.filter(|one| model.clients[*one].transactional).collect();
+        let number = *self.dice.pick(&ending);
+        let coordinator_epoch = model.coordinator_epoch;
+        let commit = self.dice.one_in(2);
+        let bump = self.dice.one_in(3);
+        let client = &mut self.model(&at).clients[number];
+        let marker = client.marker.unwrap_or_else(|| {
+            let commit = commit && client.unacknowledged.is_empty();
+            if !commit && (bump || !client.unacknowledged.is_empty()) {
+                client.begin_again();
+            }
+            EndMarker {
+                producer_id: client.id,
+                producer_epoch: client.epoch,
+                kind: if commit { MarkerKind::Commit } else { MarkerKind::Abort },
+                coordinator_epoch,
+            }
+        });
+        client.marker = Some(marker);
+        self.send_marker(&at, &partition, number, marker);
+        self.observe(&at, &partition);
+    }
+
+    fn send_marker(&mut self, at: &At, partition: &Partition, number: usize, marker: EndMarker) {
+        let answer = partition.append_marker(marker, self.now_ms);
+        self.say(format_args!("{at:?} client {number} {marker:?} -> {answer:?}"));
+        let (now_ms, model) = (self.now_ms, &self.partitions[at]);
+        let stored = Stored::marker(marker, model.end(), model.epoch, now_ms);
+        match answer {
+            Ok(appended) => {
+                assert_eq!(
+                    (appended.base_offset, appended.last_offset),
+                    (stored.base, stored.base)
+                );
+                let model = self.model(at);
+                model.stored.push(stored);
+                // One that is lost again leaves the transaction open: another will come.
+                model.clients[number].marker = None;
+            }
+            Err(error) => self.perhaps_stored(at, stored, &error),
+        }
+    }
+
+    /// What a producer or coordinator that was replaced sends is refused.
+    fn misbehave(&mut self) {
+        let Some((at, partition)) = self.any() else { return };
+        let model = &self.partitions[&at];
+        if model.poisoned || self.faults || self.fs.is_stopped() {
+            return;
+        }
+        let replay = model.replay();
+        let client = self.dice.pick(&model.clients).clone();
+        let known = replay.epoch(client.id);
+        let coordinator_epoch = replay.coordinator_epoch(client.id);
+        let (is_open, epoch) = (replay.is_open(client.id), known.max(0));
+        let times = self.times();
+        let mut send = |epoch: i16, transactional: bool| {
+            let producer = Some((client.id, epoch, client.sequence));
+            let batch = entry::build_part(&mut self.dice, 0, producer, &times, transactional);
+            partition.append(batch, AppendOptions::client(self.now_ms))
+        };
+        if known > 0 {
+            let zombie = send(known - 1, client.transactional);
+            assert!(matches!(zombie, Err(LogError::InvalidProducerEpoch { .. })), "{zombie:?}");
+        }
+        if is_open && client.epoch == known && client.unacknowledged.is_empty() {
+            let outside = send(known, false);
+            assert!(
+                matches!(
+                    outside,
+                    Err(LogError::InvalidTxnState { .. } | LogError::OutOfOrderSequence { .. })
+                ),
+                "{outside:?}"
+            );
+        }
+        let kind = MarkerKind::Commit;
+        let marker = EndMarker {
+            producer_id: client.id,
+            producer_epoch: epoch,
+            kind,
+            coordinator_epoch: coordinator_epoch - 1,
+        };
+        if coordinator_epoch >= 0 {
+            let fenced = partition.append_marker(marker, self.now_ms);
+            assert!(matches!(fenced, Err(LogError::CoordinatorFenced { .. })), "{fenced:?}");
+        }
+        self.observe(&at, &partition);
     }
 
     fn flush(&mut self) {
@@ -406,7 +516,7 @@ impl World {
 
     fn know_topic(&mut self, name: &str, count: i32, flush: Flush, interval: usize) {
         for index in 0..count {
-            let clients = (1..=2).map(Client::new).collect();
+            let clients = (1..=4).map(|id| Client::new(id, id > 2)).collect();
             let dir = Path::new(DIR).join(format!("{name}-{index}"));
             let model = PartitionModel::new(dir, flush, interval, clients);
             self.partitions.insert((name.to_owned(), index), model);
@@ -451,14 +561,20 @@ impl World {
         let model = &self.partitions[&at];
         model.check_content(&partition);
         let segments = entry::segments(&self.fs, &model.dir);
-        let ask = |spec| partition.list_offset(spec, Isolation::ReadCommitted).unwrap();
-        assert_eq!(ask(OffsetSpec::MaxTimestamp), naive::max_timestamp(&segments, model.shown));
-        for target in [self.dice.below(410) as i64, self.now_ms - self.dice.below(200) as i64] {
-            let due = naive::time(&segments, target, model.log_start, model.shown);
-            assert_eq!(ask(OffsetSpec::Timestamp(target)), due, "{at:?} at {target}");
+        let targets = [self.dice.below(410) as i64, self.now_ms - self.dice.below(200) as i64];
+        let ends =
+            [(Isolation::ReadCommitted, model.stable), (Isolation::ReadUncommitted, model.shown)];
+        for (isolation, end) in ends {
+            let ask = |spec| partition.list_offset(spec, isolation).unwrap();
+            assert_eq!(ask(OffsetSpec::MaxTimestamp), naive::max_timestamp(&segments, end));
+            for target in targets {
+                let due = naive::time(&segments, target, model.log_start, end);
+                assert_eq!(ask(OffsetSpec::Timestamp(target)), due, "{at:?} at {target}");
+            }
+            assert_eq!(ask(OffsetSpec::Latest).unwrap().offset, end);
+            assert_eq!(ask(OffsetSpec::Earliest).unwrap().offset, model.log_start);
         }
-        assert_eq!(ask(OffsetSpec::Latest).unwrap().offset, model.shown);
-        assert_eq!(ask(OffsetSpec::Earliest).unwrap().offset, model.log_start);
+        model.check_transactions(&partition, 100 + self.dice.below(2000) as usize);
     }
 }
 
