@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use highwater_log::Log;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -15,7 +15,7 @@ use crate::config::{BrokerConfig, Endpoint, Reach};
 use crate::counters;
 use crate::error::BrokerError;
 use crate::listener;
-use crate::node::Node;
+use crate::node::{HASHED_AT_ONCE, Node};
 
 /// A running broker. Dropping it stops it without waiting.
 #[derive(Debug)]
@@ -44,6 +44,7 @@ impl Broker {
             log,
             advertised: advertised(&config, local_addr),
             memory: Budget::new(config.limits.memory_bytes),
+            hashing: Semaphore::new(HASHED_AT_ONCE),
             config,
             stopping,
         });
@@ -69,7 +70,8 @@ impl Broker {
 
 fn check_address(config: &BrokerConfig) -> Result<(), BrokerError> {
     let address = config.listen;
-    if config.reach == Reach::Loopback && !address.ip().is_loopback() {
+    let guarded = config.tls.is_some() && config.access.everybody().is_none();
+    if config.reach == Reach::Loopback && !address.ip().is_loopback() && !guarded {
         return Err(BrokerError::Unguarded { address });
     }
     if address.ip().is_unspecified() && config.advertise.is_none() {

@@ -11,20 +11,36 @@ pub(crate) fn all(node: &Node) -> Vec<(&'static str, String, i8)> {
     let config = &node.config;
     let limits = &config.limits;
     let auto_create = config.auto_create == AutoCreate::WhenAsked;
-    let advertised = format!("PLAINTEXT://{}:{}", node.advertised.host, node.advertised.port);
+    let protocol = protocol(node);
+    let advertised = format!("{protocol}://{}:{}", node.advertised.host, node.advertised.port);
+    let mechanisms: Vec<&str> = config.sasl.mechanisms.iter().map(|one| one.name()).collect();
     vec![
         ("node.id", config.node_id.to_string(), BROKER),
-        ("listeners", format!("PLAINTEXT://{}", config.listen), BROKER),
+        ("listeners", format!("{protocol}://{}", config.listen), BROKER),
         ("advertised.listeners", advertised, BROKER),
         ("auto.create.topics.enable", auto_create.to_string(), BROKER),
         ("num.partitions", config.default_partitions.to_string(), BROKER),
         ("default.replication.factor", "1".to_owned(), DEFAULT),
         ("delete.topic.enable", "true".to_owned(), DEFAULT),
         ("max.connections", limits.connections.to_string(), DEFAULT),
+        ("max.connections.per.ip", limits.connections_per_address.to_string(), DEFAULT),
         ("connections.max.idle.ms", millis(limits.idle), DEFAULT),
+        ("connections.max.reauth.ms", millis(config.sasl.lifetime.unwrap_or_default()), DEFAULT),
+        ("sasl.enabled.mechanisms", mechanisms.join(","), BROKER),
         ("socket.request.max.bytes", limits.produce_bytes.to_string(), DEFAULT),
         ("fetch.max.bytes", limits.fetch_bytes.to_string(), DEFAULT),
     ]
+}
+
+/// The name that Kafka has for how the listener is guarded.
+fn protocol(node: &Node) -> &'static str {
+    let logs_in = node.config.access.everybody().is_none();
+    match (node.config.tls.is_some(), logs_in) {
+        (false, false) => "PLAINTEXT",
+        (false, true) => "SASL_PLAINTEXT",
+        (true, false) => "SSL",
+        (true, true) => "SASL_SSL",
+    }
 }
 
 fn millis(duration: Duration) -> String {

@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_access::Access;
+use highwater_access::{Access, SubjectRules};
 use highwater_log::Overrides;
+
+use crate::sasl::SaslSettings;
+use crate::tls::Tls;
 
 /// Settings of a broker. [`BrokerConfig::local`] has the defaults.
 #[derive(Clone, Debug)]
@@ -18,6 +21,12 @@ pub struct BrokerConfig {
     pub reach: Reach,
     /// Who may come in, and what each may do.
     pub access: Arc<Access>,
+    /// How clients log in, where they have to.
+    pub sasl: SaslSettings,
+    /// TLS, if there is to be any.
+    pub tls: Option<Arc<Tls>>,
+    /// Which user a client certificate stands for.
+    pub subjects: SubjectRules,
     /// The one broker's id.
     pub node_id: i32,
     /// Bounds on what clients may ask for.
@@ -39,6 +48,9 @@ impl BrokerConfig {
             advertise: None,
             reach: Reach::Loopback,
             access: Arc::new(Access::trusted()),
+            sasl: SaslSettings::default(),
+            tls: None,
+            subjects: SubjectRules::default(),
             node_id: 0,
             limits: Limits::default(),
             auto_create: AutoCreate::Never,
@@ -86,6 +98,9 @@ pub struct Limits {
     /// Connections open at once. Kafka's `max.connections`; here the oldest one that has not
     /// brought a request yet makes room for a new one.
     pub connections: usize,
+    /// Connections of one address open at once. Kafka's `max.connections.per.ip`; here the oldest
+    /// one of the address that has not brought a request yet makes room for a new one.
+    pub connections_per_address: usize,
     /// Requests of one connection that are begun and not yet answered.
     pub in_flight: usize,
     /// Bytes of a frame whose header names no API and version that we offer.
@@ -102,6 +117,8 @@ pub struct Limits {
     pub partitions_per_topic: i32,
     /// How long a connection may be silent between requests. Kafka's `connections.max.idle.ms`.
     pub idle: Duration,
+    /// How long TLS and the login of a connection may take together.
+    pub login: Duration,
     /// How long a peer may send or take no byte in the middle of a request or a response.
     pub stall: Duration,
     /// Bytes a second at which, beyond the time of one stall, a request must come and a response
@@ -117,6 +134,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            connections_per_address: usize::MAX,
             in_flight: 64,
             unknown_frame_bytes: 16 << 10,
             request_bytes: 1 << 20,
@@ -125,6 +143,7 @@ impl Default for Limits {
             memory_bytes: 512 << 20,
             partitions_per_topic: highwater_log::MAX_PARTITIONS,
             idle: Duration::from_secs(600),
+            login: Duration::from_secs(30),
             stall: Duration::from_secs(30),
             bytes_per_second: 4 << 10,
             fetch_wait: Duration::from_secs(300),

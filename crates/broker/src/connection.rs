@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use highwater_access::Principal;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::counters;
 use crate::dispatch::{self, Refused};
@@ -19,7 +19,12 @@ use crate::node::Node;
 use crate::pace::{Pace, TooSlow};
 use crate::places::{Loss, Place};
 use crate::reply::{Answer, Reply};
-use crate::session::Session;
+use crate::sasl::{Entrance, LoginError, Taken};
+use crate::session::{Origin, Session};
+use crate::stream::{Channel, Sink, Source};
+
+/// How long the end of a connection may take to go out.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// Why a connection ends before its peer ended it.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +39,14 @@ pub(crate) enum ConnectionError {
     Slow(#[from] TooSlow),
     #[error("its place went to another one before it brought a whole request")]
     Replaced,
+    #[error("TLS failed: {0}")]
+    Tls(std::io::Error),
+    #[error("TLS and login took longer than {0:?}")]
+    LoginTooSlow(Duration),
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    #[error("no rule makes a user of the certificate of {0:?}")]
+    Subject(String),
     #[error("writing failed: {0}")]
     Write(#[from] std::io::Error),
 }
@@ -44,6 +57,8 @@ enum Ended {
     PeerGone,
     /// The answers that are under way are still given.
     Stopping,
+    /// The same, for another reason.
+    LoginFailed(LoginError),
 }
 
 /// Serves a connection until its peer, an error or the shutdown ends it.
@@ -54,25 +69,133 @@ pub(crate) async fn serve(
     (place, loss): (Place, Loss),
 ) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
-    let (reader, writer) = stream.into_split();
-    let mut frames = FrameReader::new(reader, node.memory.clone());
-    let policy = policy(&node);
-    let first = tokio::select! {
-        first = next(&node, &mut frames, &policy) => first?,
+    let entered = tokio::select! {
+        entered = Box::pin(enter(node, stream, peer)) => entered?,
         () = loss.came() => return Err(ConnectionError::Replaced),
     };
-    let Some(first) = first else { return Ok(()) };
+    let Some(entered) = entered else { return Ok(()) };
     place.keep();
     // Most of a connection's memory; who only connects does not get it.
-    let principal = node.config.access.everybody().unwrap_or(Principal::Anonymous);
-    let gate = Gate { session: Arc::new(Session::new(principal, peer)), node };
-    Box::pin(answer_requests(&gate, first, frames, policy, writer)).await
+    Box::pin(answer_requests(entered)).await
+}
+
+/// A connection whose session is known, with its first request.
+struct Entered {
+    entrance: Entrance,
+    gate: Gate,
+    first: Frame,
+    frames: FrameReader<Source>,
+    policy: FramePolicy,
+    sink: Sink,
+}
+
+/// What a stranger goes through: TLS, a login, a whole request. Nothing when it goes away.
+async fn enter(
+    node: Arc<Node>,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> Result<Option<Entered>, ConnectionError> {
+    let within = node.config.limits.login;
+    let identified = timeout(within, identify(&node, stream, peer)).await;
+    let Some((mut frames, sink, gate, is_tls)) =
+        identified.map_err(|_| ConnectionError::LoginTooSlow(within))??
+    else {
+        return Ok(None);
+    };
+    let policy = policy(&node);
+    let Some(first) = next(&node, &mut frames, &policy).await? else { return Ok(None) };
+    let entrance = Entrance::new(gate.clone(), is_tls);
+    Ok(Some(Entered { entrance, gate, first, frames, policy, sink }))
+}
+
+type Identified = (FrameReader<Source>, Sink, Gate, bool);
+
+/// Finds out who it is.
+async fn identify(
+    node: &Arc<Node>,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> Result<Option<Identified>, ConnectionError> {
+    let channel = match &node.config.tls {
+        None => Channel::plain(stream),
+        Some(tls) => {
+            let secured = tls.acceptor().accept(stream).await;
+            Channel::tls(secured.map_err(ConnectionError::Tls)?)
+        }
+    };
+    let Channel { source, mut sink, is_tls, certificate } = channel;
+    let mut frames = FrameReader::new(source, node.memory.clone());
+    let gate = |session| Gate { session: Arc::new(session), node: Arc::clone(node) };
+    let session = match (node.config.access.everybody(), certificate) {
+        (Some(everybody), _) => Some(Session::new(everybody, peer, Origin::Unlocked)),
+        (None, Some(certificate)) => Some(certified(node, &certificate.subject, peer)?),
+        (None, None) => {
+            let stranger = gate(Session::new(Principal::Anonymous, peer, Origin::Unlocked));
+            log_in(Entrance::new(stranger, is_tls), node, &mut frames, &mut sink).await?
+        }
+    };
+    Ok(session.map(|session| (frames, sink, gate(session), is_tls)))
+}
+
+/// Who has a certificate with this subject.
+fn certified(node: &Node, subject: &str, peer: SocketAddr) -> Result<Session, ConnectionError> {
+    let user = node.config.subjects.user(subject);
+    let user = user.ok_or_else(|| ConnectionError::Subject(subject.to_owned()))?;
+    Ok(Session::new(Principal::user(&user), peer, Origin::Certificate))
+}
+
+/// Lets a stranger log in; nothing else is answered, one message comes after the other, and each is
+/// small. Nothing when the peer goes away.
+async fn log_in(
+    mut entrance: Entrance,
+    node: &Arc<Node>,
+    frames: &mut FrameReader<Source>,
+    sink: &mut Sink,
+) -> Result<Option<Session>, ConnectionError> {
+    let longest = node.config.limits.unknown_frame_bytes;
+    let policy = FramePolicy { limit: Box::new(move |_, _| longest), ..policy(node) };
+    let mut stopping = node.stopping.clone();
+    loop {
+        let next = async {
+            match entrance.takes_raw() {
+                true => frames.next_raw(&policy, longest).await,
+                false => frames.next(&policy).await,
+            }
+        };
+        let frame = tokio::select! {
+            biased;
+            () = stopped(&mut stopping) => None,
+            frame = next => frame?,
+        };
+        let Some(frame) = frame else { return Ok(None) };
+        counters::received(frame.bytes.len());
+        match entrance.take(frame.bytes).await? {
+            Taken::Answered(answer) => write(answer, sink, policy.pace.begin()).await?,
+            Taken::LoggedIn(answer, session) => {
+                write(answer, sink, policy.pace.begin()).await?;
+                return Ok(Some(session));
+            }
+            Taken::Failed(answer, error) => {
+                sleep(node.config.sasl.failure_delay).await;
+                if let Some(answer) = answer {
+                    write(answer, sink, policy.pace.begin()).await?;
+                    part(sink).await;
+                }
+                return Err(error.into());
+            }
+        }
+    }
+}
+
+/// Ends what goes out, so that the peer reads it to its end.
+async fn part(sink: &mut Sink) {
+    let _ = timeout(PARTING, sink.shutdown()).await;
 }
 
 /// The next frame; none when the peer or the broker ends.
 async fn next(
     node: &Node,
-    frames: &mut FrameReader<OwnedReadHalf>,
+    frames: &mut FrameReader<Source>,
     policy: &FramePolicy,
 ) -> Result<Option<Frame>, ConnectionError> {
     let mut stopping = node.stopping.clone();
@@ -83,49 +206,87 @@ async fn next(
     }
 }
 
-async fn answer_requests(
-    gate: &Gate,
-    first: Frame,
-    frames: FrameReader<OwnedReadHalf>,
-    policy: FramePolicy,
-    writer: OwnedWriteHalf,
-) -> Result<(), ConnectionError> {
+async fn answer_requests(entered: Entered) -> Result<(), ConnectionError> {
+    let Entered { entrance, gate, first, frames, policy, sink } = entered;
     let (begun, due) = mpsc::channel(gate.node.config.limits.in_flight.max(1));
-    let mut writing = std::pin::pin!(write_answers(due, writer, policy.pace));
+    let mut writing = std::pin::pin!(write_answers(due, sink, policy.pace));
+    let requests = Requests { entrance, gate, frames, policy, begun };
     tokio::select! {
-        ended = read_requests(gate, first, frames, &policy, begun) => match ended? {
+        ended = requests.read(first) => match ended? {
             Ended::PeerGone => Ok(()),
             Ended::Stopping => writing.await,
+            Ended::LoginFailed(error) => {
+                writing.await?;
+                Err(error.into())
+            }
         },
         written = &mut writing => written,
     }
 }
 
-async fn read_requests(
-    gate: &Gate,
-    first: Frame,
-    mut frames: FrameReader<OwnedReadHalf>,
-    policy: &FramePolicy,
+/// The reading side of a connection.
+struct Requests {
+    entrance: Entrance,
+    gate: Gate,
+    frames: FrameReader<Source>,
+    policy: FramePolicy,
     begun: mpsc::Sender<Reply>,
-) -> Result<Ended, ConnectionError> {
-    let node = &gate.node;
-    let mut frame = first;
-    loop {
-        counters::received(frame.bytes.len());
-        let place = tokio::select! {
-            place = begun.reserve() => place,
-            () = frames.gone() => return Ok(Ended::PeerGone),
-        };
-        let Ok(place) = place else { return Ok(Ended::PeerGone) };
-        let mut reply = dispatch::begin(gate, frame.bytes).await?;
-        drop(frame.share);
-        cover(node, &mut reply).await?;
-        place.send(reply);
-        frame = match next(node, &mut frames, policy).await? {
-            Some(frame) => frame,
-            None if *node.stopping.borrow() => return Ok(Ended::Stopping),
-            None => return Ok(Ended::PeerGone),
-        };
+}
+
+impl Requests {
+    async fn read(mut self, first: Frame) -> Result<Ended, ConnectionError> {
+        let node = Arc::clone(&self.gate.node);
+        let mut frame = first;
+        loop {
+            counters::received(frame.bytes.len());
+            let begun = self.begun.clone();
+            let place = tokio::select! {
+                place = begun.reserve() => place,
+                () = self.frames.gone() => return Ok(Ended::PeerGone),
+            };
+            let Ok(place) = place else { return Ok(Ended::PeerGone) };
+            let (mut reply, failed) = self.begin(frame.bytes).await?;
+            drop(frame.share);
+            cover(&node, &mut reply).await?;
+            place.send(reply);
+            if let Some(error) = failed {
+                return Ok(Ended::LoginFailed(error));
+            }
+            frame = match next(&node, &mut self.frames, &self.policy).await? {
+                Some(frame) => frame,
+                None if *node.stopping.borrow() => return Ok(Ended::Stopping),
+                None => return Ok(Ended::PeerGone),
+            };
+        }
+    }
+
+    /// Begins a request, or a step of a login again.
+    async fn begin(
+        &mut self,
+        frame: Bytes,
+    ) -> Result<(Reply, Option<LoginError>), ConnectionError> {
+        if !self.entrance.takes_again(&self.gate.session, &frame) {
+            if self.gate.session.is_over() {
+                return Err(Refused::LoginOver.into());
+            }
+            return Ok((dispatch::begin(&self.gate, frame).await?, None));
+        }
+        match self.entrance.take(frame).await? {
+            Taken::Answered(answer) => Ok((Reply::Ready(answer), None)),
+            Taken::LoggedIn(answer, session) => {
+                self.gate.session = Arc::new(session);
+                Ok((Reply::Ready(answer), None))
+            }
+            Taken::Failed(answer, error) => {
+                let delay = self.gate.node.config.sasl.failure_delay;
+                let late = |answer| async move {
+                    sleep(delay).await;
+                    answer
+                };
+                let reply = answer.map_or(Reply::Silent, |it| Reply::Later(Box::pin(late(it))));
+                Ok((reply, Some(error)))
+            }
+        }
     }
 }
 
@@ -155,7 +316,7 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
 
 async fn write_answers(
     mut due: mpsc::Receiver<Reply>,
-    mut writer: impl AsyncWrite + Unpin,
+    mut sink: Sink,
     pace: Pace,
 ) -> Result<(), ConnectionError> {
     while let Some(reply) = due.recv().await {
@@ -164,24 +325,23 @@ async fn write_answers(
             Reply::Later(answer) => answer.await,
             Reply::Silent => continue,
         };
-        write(answer, &mut writer, pace.begin()).await?;
+        write(answer, &mut sink, pace.begin()).await?;
     }
+    part(&mut sink).await;
     Ok(())
 }
 
-async fn write(
-    answer: Answer,
-    writer: &mut (impl AsyncWrite + Unpin),
-    mut pace: Pace,
-) -> Result<(), ConnectionError> {
+async fn write(answer: Answer, sink: &mut Sink, mut pace: Pace) -> Result<(), ConnectionError> {
     let Answer { mut bytes, share } = answer;
     counters::sent(bytes.len());
     pace.allow(bytes.len());
     while !bytes.is_empty() {
-        if pace.keep(writer.write_buf(&mut bytes)).await?? == 0 {
+        if pace.keep(sink.write_buf(&mut bytes)).await?? == 0 {
             return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into());
         }
     }
+    // Under TLS a part may wait for its record to be full.
+    pace.keep(sink.flush()).await??;
     drop(share);
     Ok(())
 }

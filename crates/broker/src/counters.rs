@@ -20,6 +20,10 @@ pub fn describe_metrics() {
         "highwater_kafka_connections_replaced_total",
         "Connections closed before their first request to make room for new ones"
     );
+    describe_counter!(
+        "highwater_kafka_logins_total",
+        "Logins, by mechanism and outcome: done, failed, or throttled because too many of the address failed"
+    );
     describe_counter!("highwater_kafka_received_bytes_total", "Bytes of requests");
     describe_counter!("highwater_kafka_sent_bytes_total", "Bytes of responses");
     describe_counter!("highwater_kafka_requests_total", "Requests answered, by API");
@@ -56,6 +60,12 @@ pub(crate) fn turned_away() {
 /// A connection without a request made room for a new one.
 pub(crate) fn replaced() {
     counter!("highwater_kafka_connections_replaced_total").increment(1);
+}
+
+/// A login came to an end.
+pub(crate) fn login(mechanism: &'static str, outcome: &'static str) {
+    counter!("highwater_kafka_logins_total", "mechanism" => mechanism, "outcome" => outcome)
+        .increment(1);
 }
 
 /// A connection was closed because of what its peer sent or did not do.

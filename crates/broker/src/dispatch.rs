@@ -51,6 +51,10 @@ pub(crate) enum Refused {
     Version { api: ApiKey, version: i16 },
     #[error("a request cannot be read: {0}")]
     Malformed(#[from] DecodeError),
+    #[error("{0:?} is asked before the login is done")]
+    BeforeLogin(ApiKey),
+    #[error("the login has run out, and another request than a login came")]
+    LoginOver,
     #[error("a request with acks=0 failed, and closing is how its sender learns of it")]
     Unanswered,
 }
@@ -138,7 +142,7 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
 
 impl Call {
     /// Reads what every request begins with, whatever its version.
-    fn read(frame: &[u8]) -> Result<Self, Refused> {
+    pub(crate) fn read(frame: &[u8]) -> Result<Self, Refused> {
         let [k0, k1, v0, v1, c0, c1, c2, c3, ..] = *frame else {
             return Err(DecodeError::Truncated { needed: 8, left: frame.len() }.into());
         };
@@ -161,6 +165,15 @@ impl Call {
             }
             api => Err(Refused::Version { api, version: self.version }),
         }
+    }
+
+    /// The body of a frame, which was not begun otherwise.
+    pub(crate) fn request<R: Request>(self, mut frame: Bytes) -> Result<R, Refused> {
+        if !R::VERSIONS.contains(&self.version) {
+            return Err(Refused::Version { api: self.api, version: self.version });
+        }
+        RequestHeader::decode(&mut frame)?;
+        Ok(self.decode(frame)?)
     }
 
     /// Has a handler answer what of a request the session may do, and answers for the rest.

@@ -84,6 +84,28 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(Some(Frame { bytes: bytes.split_off(LENGTH), share }))
     }
 
+    /// The next frame without a header, of at most `limit` bytes.
+    pub(crate) async fn next_raw(
+        &mut self,
+        policy: &FramePolicy,
+        limit: usize,
+    ) -> Result<Option<Frame>, FrameError> {
+        if !self.begin(policy).await? {
+            return Ok(None);
+        }
+        let mut share = Share::default();
+        let pace = policy.pace.begin();
+        self.fill(LENGTH, &mut share, pace).await?;
+        let promised = self.buffer.first_chunk().map_or(0, |length| i32::from_be_bytes(*length));
+        let length = usize::try_from(promised)
+            .ok()
+            .filter(|length| *length <= limit)
+            .ok_or(FrameError::Length(promised))?;
+        self.fill(LENGTH + length, &mut share, pace).await?;
+        let mut bytes = self.buffer.split_to(LENGTH + length).freeze();
+        Ok(Some(Frame { bytes: bytes.split_off(LENGTH), share }))
+    }
+
     /// Waits for a frame's first byte.
     async fn begin(&mut self, policy: &FramePolicy) -> Result<bool, FrameError> {
         if !self.buffer.is_empty() {
@@ -203,6 +225,22 @@ mod tests {
             }
             assert!(frames.next(&policy()).await.unwrap().is_none());
             sending.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_frame_without_a_header_may_be_short_and_not_long() {
+        let (mut near, mut frames) = reader(1 << 30);
+        for body in [&b""[..], b"abc"] {
+            near.write_all(&framed(body)).await.unwrap();
+            let frame = frames.next_raw(&policy(), 3).await.unwrap().unwrap();
+            assert_eq!(frame.bytes, body);
+        }
+        for length in [4_i32, -1] {
+            let (mut near, mut frames) = reader(1 << 30);
+            near.write_all(&length.to_be_bytes()).await.unwrap();
+            let error = frames.next_raw(&policy(), 3).await.unwrap_err();
+            assert!(matches!(error, FrameError::Length(_)), "{error}");
         }
     }
 

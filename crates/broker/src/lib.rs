@@ -61,9 +61,13 @@ mod reading;
 mod reply;
 mod sasl;
 mod session;
+mod stream;
+mod tls;
 
 pub use broker::Broker;
 pub use config::{AutoCreate, BrokerConfig, Endpoint, Limits, Reach};
 pub use counters::describe_metrics;
 pub use error::BrokerError;
 pub use places::{Door, Loss, Place};
+pub use sasl::SaslSettings;
+pub use tls::{ClientCertificates, Tls, TlsError, TlsFiles};

@@ -15,7 +15,10 @@ use crate::places::{Door, Loss, Place};
 pub(crate) async fn run(node: Arc<Node>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     let mut stopping = node.stopping.clone();
-    let mut door = Door::new("Kafka", node.config.limits.connections, counters::turned_away);
+    let limits = &node.config.limits;
+    let (places, per_address) = (limits.connections, limits.connections_per_address);
+    let mut door =
+        Door::with_places_per_address("Kafka", places, per_address, counters::turned_away);
     loop {
         tokio::select! {
             biased;

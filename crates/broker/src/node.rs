@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use highwater_log::{Log, Partition};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::budget::Budget;
 use crate::config::{BrokerConfig, Endpoint};
 use crate::fault::Fault;
+
+/// So many at once, whoever sends passwords: hashing is for the processor alone.
+pub(crate) const HASHED_AT_ONCE: usize = 2;
 
 /// The one broker of the cluster.
 pub(crate) struct Node {
@@ -16,6 +19,8 @@ pub(crate) struct Node {
     pub(crate) config: BrokerConfig,
     pub(crate) advertised: Endpoint,
     pub(crate) memory: Budget,
+    /// Passwords that are hashed at once.
+    pub(crate) hashing: Semaphore,
     /// True once the broker shuts down.
     pub(crate) stopping: watch::Receiver<bool>,
 }
