@@ -13,6 +13,7 @@ use highwater_worker::Worker;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use crate::kafka_guard::OpenGuard;
 use crate::machine;
 use crate::open_files::OpenFiles;
 
@@ -24,6 +25,7 @@ pub(crate) struct Checkup {
     pub(crate) worker: Worker,
     pub(crate) streams: Streams,
     pub(crate) data_dir: PathBuf,
+    pub(crate) kafka_guard: OpenGuard,
     /// Flags and addresses of the listeners.
     pub(crate) listeners: [(&'static str, SocketAddr); 2],
 }
@@ -43,7 +45,10 @@ impl Checkup {
         let folder = tokio::task::spawn_blocking(move || machine::of_folder(&data_dir)).await;
         let mut findings = folder.unwrap_or_default();
         findings.extend(OpenFiles::granted().few());
-        findings.extend(self.listeners.iter().filter_map(|(flag, at)| of_listener(flag, *at)));
+        let guarded = |flag: &str| flag == "--kafka-listen" && self.kafka_guard.is_whole();
+        let open = self.listeners.iter().filter(|(flag, _)| !guarded(flag));
+        findings.extend(open.filter_map(|(flag, at)| of_listener(flag, *at)));
+        findings.extend(self.kafka_guard.findings());
         findings.extend(of_opening(self.log.opening()));
         let free = machine::space(&self.data_dir).map_or(u64::MAX, |space| space.free);
         findings.extend(of_limit(self.log.held_bytes(), self.log.limit_bytes(), free));
@@ -73,7 +78,7 @@ fn of_listener(flag: &str, address: SocketAddr) -> Option<Finding> {
         Finding::new(
             Severity::Warning,
             "LISTENER_OPEN",
-            format!("it listens on {address}, without TLS and authentication"),
+            format!("it listens on {address}, without both TLS and authentication"),
             "whoever reaches the port can read and change everything",
             format!("{flag} 127.0.0.1:{}, and a proxy or firewall in front", address.port()),
         )

@@ -63,6 +63,11 @@ pub(crate) enum Command {
     },
     /// See the topics of a Kafka cluster and what is in them: the server's own log, or any other.
     Topic(TopicArguments),
+    /// See and change who may come in through the Kafka listener, and what each may do.
+    ///
+    /// Works on the users file (access.users_file), on this machine; a server that runs reads it
+    /// again within two seconds. Passwords are kept as salted keys alone.
+    User(UserArguments),
     /// Look for what is wrong or will be: machine, log, connectors and their sources, streams.
     ///
     /// Asks the server; where none answers, looks at settings, data folder, ports and limits here.
@@ -112,6 +117,15 @@ pub(crate) struct ServerFlags {
     /// HOST[:PORT] under which HTTP is reached, accepted as Host. [default: the listener]
     #[arg(long)]
     pub(crate) http_advertise: Option<String>,
+    /// File of the users, as `highwater user` writes it: with it Kafka clients have to log in.
+    #[arg(long, env = "HIGHWATER_USERS_FILE")]
+    pub(crate) users_file: Option<PathBuf>,
+    /// Certificate of the Kafka listener, PEM.
+    #[arg(long)]
+    pub(crate) kafka_tls_cert: Option<PathBuf>,
+    /// Key of the certificate, PEM.
+    #[arg(long)]
+    pub(crate) kafka_tls_key: Option<PathBuf>,
     /// Listen beyond loopback without TLS and authentication, knowing that anyone who reaches the
     /// port can read and change everything.
     #[arg(long)]
@@ -140,9 +154,14 @@ impl ServerFlags {
     /// The flags that were given, as the keys of the configuration file that they stand for.
     pub(crate) fn values(&self) -> Vec<(String, String)> {
         let text = |value: &Option<SocketAddr>| value.map(|value| value.to_string());
+        let path =
+            |path: &Option<PathBuf>| path.as_ref().map(|path| path.to_string_lossy().into_owned());
         let format = self.log_format.and_then(|format| format.to_possible_value());
         [
-            ("data_dir", self.data_dir.as_ref().map(|path| path.to_string_lossy().into_owned())),
+            ("data_dir", path(&self.data_dir)),
+            ("access.users_file", path(&self.users_file)),
+            ("kafka.tls.cert", path(&self.kafka_tls_cert)),
+            ("kafka.tls.key", path(&self.kafka_tls_key)),
             ("kafka.listen", text(&self.kafka_listen)),
             ("http.listen", text(&self.http_listen)),
             ("kafka.advertise", self.kafka_advertise.clone()),
@@ -357,6 +376,107 @@ pub(crate) struct TopicRead {
     /// Go on with what comes, until stopped.
     #[arg(long, short)]
     pub(crate) follow: bool,
+}
+
+/// `highwater user …`
+#[derive(Debug, Args)]
+pub(crate) struct UserArguments {
+    /// The users file; made by the first user that is added.
+    #[arg(long, global = true, env = "HIGHWATER_USERS_FILE")]
+    pub(crate) users_file: Option<PathBuf>,
+    /// Configuration file of the server, whose access.users_file names the file.
+    #[arg(long, global = true, env = "HIGHWATER_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: UserCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// List users with their roles and grants.
+    List,
+    /// Add a user.
+    #[command(after_help = USER_HELP)]
+    Add(UserAdd),
+    /// Give a user a new password. Connections that are open stay.
+    Password {
+        name: String,
+        #[command(flatten)]
+        source: PasswordSource,
+    },
+    /// Change role and grants of a user. What is open feels it at once.
+    #[command(after_help = USER_HELP)]
+    Change(UserChange),
+    /// Remove a user, who may do nothing from then on.
+    Remove { name: String },
+}
+
+const USER_HELP: &str = "\
+Examples:
+  highwater user add ann --users-file users.toml --grant 'read topic shop.*' --grant 'read group ann-*'
+  highwater user add ops --users-file users.toml --role operate --password-file ops.password
+  highwater user add CN=svc,O=shop --users-file users.toml --no-password --grant 'write topic orders'
+  highwater user change ann --users-file users.toml --revoke 'read topic shop.*'
+A grant is an operation, a kind and a name: read, write, create, delete, alter, describe,
+alter-configs, describe-configs or all; topic, group, transactional-id, connector, stream, table,
+column, or cluster, which has no name. A name that ends in * stands for all that begin so.";
+
+/// A new user.
+#[derive(Debug, Args)]
+pub(crate) struct UserAdd {
+    pub(crate) name: String,
+    /// What it may see and steer: view, operate or admin. Records it reads and writes by grants.
+    #[arg(long, value_enum)]
+    pub(crate) role: Option<RoleName>,
+    /// Something it may do, such as 'read topic shop.*'. May be given several times.
+    #[arg(long = "grant")]
+    pub(crate) grants: Vec<String>,
+    /// No password: it has a client certificate.
+    #[arg(long, conflicts_with_all = ["password_file", "password_env"])]
+    pub(crate) no_password: bool,
+    #[command(flatten)]
+    pub(crate) source: PasswordSource,
+}
+
+/// What is changed of a user.
+#[derive(Debug, Args)]
+pub(crate) struct UserChange {
+    pub(crate) name: String,
+    /// What it may see and steer from now on.
+    #[arg(long, value_enum)]
+    pub(crate) role: Option<RoleName>,
+    /// No role any more.
+    #[arg(long, conflicts_with = "role")]
+    pub(crate) no_role: bool,
+    /// Something more that it may do. May be given several times.
+    #[arg(long = "grant")]
+    pub(crate) grants: Vec<String>,
+    /// A grant to take away, as user list shows it. May be given several times.
+    #[arg(long)]
+    pub(crate) revoke: Vec<String>,
+}
+
+/// Where a password comes from: never from the command line's words. Without a flag from standard
+/// input, where a terminal does not show it.
+#[derive(Debug, Args)]
+pub(crate) struct PasswordSource {
+    /// A file that holds the password and nothing else. Without it: standard input.
+    #[arg(long)]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Name of an environment variable that holds it.
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "password_file")]
+    pub(crate) password_env: Option<String>,
+}
+
+/// A role.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum RoleName {
+    /// Sees what is there, how it stands, and settings; reads no record.
+    View,
+    /// Makes, changes and deletes topics, groups, connectors and streams, too.
+    Operate,
+    /// Everything.
+    Admin,
 }
 
 #[cfg(test)]

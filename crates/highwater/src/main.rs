@@ -16,6 +16,7 @@ mod http_body;
 mod http_listener;
 mod http_stall;
 mod kafka;
+mod kafka_guard;
 mod log_limit;
 mod logging;
 mod machine;
@@ -43,6 +44,7 @@ mod tail;
 mod topic_read;
 mod topics;
 mod usage;
+mod users;
 
 use std::process::ExitCode;
 
@@ -80,6 +82,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Doctor(flags) => doctor::run(cli, flags).await,
         Command::Explain { code } => explain::run(cli.output, code),
         Command::Completions { shell } => completions::run(*shell),
+        Command::User(user) => users::run(cli, user),
         Command::Topic(topic) => topics::run(cli, topic).await,
     }
 }

@@ -44,6 +44,7 @@ pub(crate) fn describe() {
     highwater_worker::describe_metrics();
     highwater_streams::describe_metrics();
     crate::http_listener::describe_metrics();
+    crate::kafka_guard::describe_metrics();
     describe_counter!("highwater_http_requests_total", "Requests answered, by method and status");
     let bytes = Unit::Bytes;
     describe_gauge!("highwater_log_bytes", bytes, "Bytes of a topic's segments, by topic");

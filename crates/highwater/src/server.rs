@@ -24,6 +24,7 @@ use crate::cli::ServerFlags;
 use crate::failure::{Exit, Failure};
 use crate::http::{self, Gate};
 use crate::http_listener;
+use crate::kafka_guard::OpenGuard;
 use crate::logging;
 use crate::measures;
 use crate::open_files::OpenFiles;
@@ -115,7 +116,9 @@ impl Server {
         gate.measure(log.clone(), settings.data_dir.clone());
         tokio::spawn(settings.log_limit.follow(log.clone(), settings.data_dir.clone()));
         gate.readiness.enter(Phase::Kafka);
-        let broker = Broker::start(broker_config(settings, files), log.clone())
+        let guard = settings.kafka_guard.open()?;
+        tokio::spawn(guard.clone().follow());
+        let broker = Broker::start(broker_config(settings, &guard, files), log.clone())
             .await
             .map_err(|error| broker_failure("--kafka-listen", &error))?;
         let private = Broker::start(BrokerConfig::local(), log.clone())
@@ -132,6 +135,7 @@ impl Server {
             worker: worker.clone(),
             streams: streams.clone(),
             data_dir: settings.data_dir.clone(),
+            kafka_guard: guard,
             listeners: [("--kafka-listen", broker.local_addr()), ("--http-listen", http_address)],
         };
         gate.open(checkup.router().merge(streams.router()).merge(worker.router()));
@@ -225,8 +229,9 @@ fn log_failure(error: &LogError) -> Failure {
     Failure::new(Exit::Failed, error.code(), error.to_string())
 }
 
-fn broker_config(settings: &Settings, files: OpenFiles) -> BrokerConfig {
+fn broker_config(settings: &Settings, guard: &OpenGuard, files: OpenFiles) -> BrokerConfig {
     let mut config = BrokerConfig::new(settings.kafka_listen);
+    guard.put_before(&mut config);
     let wanted = settings.kafka_max_connections;
     config.limits.connections = files.connections("kafka.max_connections", wanted, KAFKA_FILES);
     config.advertise = settings.kafka_advertise.clone().map(|(host, port)| Endpoint { host, port });

@@ -10,6 +10,7 @@ use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Pro
 use crate::cli::{LogFormat, ServerFlags};
 use crate::failure::Failure;
 use crate::guard;
+use crate::kafka_guard::{self, KafkaGuard};
 use crate::log_limit::LogLimit;
 use crate::output;
 
@@ -20,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) kafka_listen: SocketAddr,
     pub(crate) kafka_advertise: Option<(String, u16)>,
     pub(crate) kafka_max_connections: usize,
+    pub(crate) kafka_guard: KafkaGuard,
     pub(crate) http_listen: SocketAddr,
     pub(crate) http_max_connections: usize,
     /// Host names beside loopback that the HTTP listener answers to, in lower case.
@@ -46,6 +48,7 @@ impl Settings {
                 "Kafka clients",
                 format!("{}{}", self.kafka_listen, advertised(&self.kafka_advertise)),
             ),
+            ("Kafka listener", self.kafka_guard.text()),
             ("HTTP", self.http_listen.to_string()),
             ("further Host names", self.allowed_hosts.join(", ")),
             ("the log holds at most", self.log_limit.to_string()),
@@ -70,7 +73,7 @@ pub(crate) fn definition() -> ConfigDef {
     use Importance::{High, Low, Medium};
     let key = ConfigKey::new;
     let millis = |min, max| KeyType::Int { min, max };
-    ConfigDef::new(vec![
+    let mut keys = vec![
         key(
             "data_dir",
             KeyType::String,
@@ -120,7 +123,7 @@ pub(crate) fn definition() -> ConfigDef {
             KeyType::Boolean,
             Some("false"),
             Medium,
-            "Allows listeners beyond loopback, which have neither TLS nor authentication yet. Flag --insecure-listen.",
+            "Allows listeners beyond loopback without TLS and authentication: HTTP, which has neither yet, and Kafka without kafka.tls.cert and access.users_file. Flag --insecure-listen.",
         ),
         key(
             "log.total_max_bytes",
@@ -164,7 +167,9 @@ pub(crate) fn definition() -> ConfigDef {
             Medium,
             "Least level of the log lines: error, warn, info, debug, trace, or one for each part, such as highwater_worker=debug,info. Flag --log-level; the environment variable HIGHWATER_LOG stands for it.",
         ),
-    ])
+    ];
+    keys.extend(kafka_guard::keys());
+    ConfigDef::new(keys)
 }
 
 /// Reads the file, if one is named, and lays the flags over it.
@@ -234,7 +239,10 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         |key: &str| Some(config.text(key).trim().to_owned()).filter(|text| !text.is_empty());
     let (kafka_advertise, http_advertise) = (given("kafka.advertise"), given("http.advertise"));
     let insecure = config.flag("insecure_listen");
-    check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), insecure)?;
+    let kafka_guard = KafkaGuard::of(&config)
+        .map_err(|(key, message)| refused(place, &[Problem { key: key.to_owned(), message }]))?;
+    let guarded = insecure || kafka_guard.is_whole();
+    check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), guarded)?;
     check_listener("--http-listen", http_listen, http_advertise.as_deref(), insecure)?;
     check_ports(kafka_listen, http_listen)?;
     let mut allowed_hosts: Vec<String> =
@@ -248,6 +256,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         kafka_listen,
         kafka_advertise: kafka_advertise.as_deref().map(host_and_port).transpose()?,
         kafka_max_connections: connections(&config, "kafka.max_connections"),
+        kafka_guard,
         http_listen,
         http_max_connections: connections(&config, "http.max_connections"),
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
@@ -333,16 +342,16 @@ fn check_listener(
     flag: &str,
     address: SocketAddr,
     advertise: Option<&str>,
-    insecure: bool,
+    allowed: bool,
 ) -> Result<(), Failure> {
     if address.ip().is_loopback() {
         return Ok(());
     }
-    if !insecure {
+    if !allowed {
         return Err(invalid(&format!(
-            "{flag} {address} is beyond loopback, and this listener has neither TLS nor authentication"
+            "{flag} {address} is beyond loopback, and this listener has not both TLS and authentication"
         ))
-        .remedy("listen on 127.0.0.1, or add --insecure-listen on a network that you trust"));
+        .remedy(guard_it(flag)));
     }
     if address.ip().is_unspecified() && advertise.is_none() {
         let advertise_flag = flag.replace("listen", "advertise");
@@ -352,6 +361,21 @@ fn check_listener(
         .remedy(format!("add {advertise_flag} HOST:PORT")));
     }
     Ok(())
+}
+
+fn guard_it(flag: &str) -> &'static str {
+    match flag {
+        "--kafka-listen" => {
+            "give kafka.tls.cert, kafka.tls.key and access.users_file, or listen on 127.0.0.1, or add --insecure-listen on a network that you trust"
+        }
+        _ => "listen on 127.0.0.1, or add --insecure-listen on a network that you trust",
+    }
+}
+
+/// The users file that a configuration file names.
+pub(crate) fn users_file(config: &Path) -> Result<Option<PathBuf>, Failure> {
+    let flags = ServerFlags { config: Some(config.to_owned()), ..ServerFlags::default() };
+    Ok(load(&flags)?.kafka_guard.users_file)
 }
 
 fn advertised_host(text: &str) -> Result<String, Failure> {
@@ -415,6 +439,38 @@ mod tests {
         };
         let advertise = with(advertised, "").unwrap().kafka_advertise;
         assert_eq!(advertise, Some(("db1.example".to_owned(), 9092)));
+    }
+
+    #[test]
+    fn beyond_loopback_takes_tls_and_users() {
+        let file = |guard: &str| format!("[kafka]\nlisten = '192.0.2.1:9092'\n{guard}");
+        let whole = "tls.cert = 'c'\ntls.key = 'k'\n[access]\nusers_file = 'u'";
+        assert!(with(ServerFlags::default(), &file(whole)).is_ok());
+        for part in ["tls.cert = 'c'\ntls.key = 'k'", "[access]\nusers_file = 'u'"] {
+            assert!(refusal(&file(part)).contains("not both TLS and authentication"), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_guard_that_does_not_hold_together_is_named_by_its_key() {
+        for (file, parts) in [
+            ("[kafka.tls]\ncert = 'c'", ["kafka.tls.cert", "needs kafka.tls.key"]),
+            ("[kafka.tls]\nkey = 'k'", ["kafka.tls.key", "needs kafka.tls.cert"]),
+            ("[kafka.tls]\nclient_auth = 'required'", ["client_auth", "needs kafka.tls.cert"]),
+            (
+                "[kafka.tls]\ncert = 'c'\nkey = 'k'\nclient_auth = 'required'",
+                ["client_auth", "needs kafka.tls.client_ca"],
+            ),
+            (
+                "[kafka.tls]\ncert = 'c'\nkey = 'k'\nclient_auth = 'optional'\nclient_ca = 'a'",
+                ["client_auth", "needs access.users_file"],
+            ),
+            ("[kafka.tls]\nprincipal_rules = 'x'", ["principal_rules", "begins with RULE:"]),
+            ("[kafka.sasl]\nmechanisms = ['GSSAPI']", ["sasl.mechanisms", "SCRAM-SHA-512"]),
+        ] {
+            let what = refusal(file);
+            assert!(parts.iter().all(|part| what.contains(part)), "{what}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use highwater_protocol::{
     PartitionProduceData, PartitionProduceResponse, ProduceRequest, Request, ResponseHeader,
     TopicProduceData, frame,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -20,8 +20,8 @@ use crate::server::Server;
 /// Longer than anything here may take.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 
-pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: S,
     received: BytesMut,
     correlation_id: i32,
 }
@@ -30,6 +30,13 @@ impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::over(stream)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    /// Over a stream that is connected.
+    pub(crate) fn over(stream: S) -> Self {
         Self { stream, received: BytesMut::new(), correlation_id: 0 }
     }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod api_versions;
+mod authorization;
+mod certificates;
 mod client;
 mod clients;
 mod configs;
@@ -11,9 +13,12 @@ mod fetch;
 mod hostile;
 mod lifecycle;
 mod list_offsets;
+mod logins;
 mod metadata;
 mod metrics;
 mod produce;
 mod rdkafka_client;
 mod server;
+mod tls;
 mod topics;
+mod users;
