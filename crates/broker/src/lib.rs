@@ -24,8 +24,10 @@
 mod alter_configs;
 mod api_versions;
 mod authorized;
+mod authorized_groups;
 mod authorized_records;
 mod authorized_topics;
+mod authorized_transactions;
 mod blocking;
 mod broker;
 mod broker_settings;
