@@ -1,5 +1,5 @@
 #!/bin/sh
-# confluent-kafka-python against the broker at $1, in a virtual environment of its own that is
+# confluent-kafka-python against the broker at $1 (with the files of $2 over TLS, if given), in a virtual environment of its own that is
 # made once: under $CARGO_TARGET_DIR or target/.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,4 +21,6 @@ if [ ! -e "$venv/ready" ]; then
     touch "$fresh/ready"
     mv -T "$fresh" "$venv" 2>/dev/null || [ -e "$venv/ready" ]
 fi
-exec "$venv/bin/python" "$here/confluent_kafka_python.py" "$1"
+script=confluent_kafka_python.py
+[ $# -lt 2 ] || script=secure_confluent_kafka.py
+exec "$venv/bin/python" "$here/$script" "$@"
