@@ -30,6 +30,8 @@ LOWER_CASE_CRATE = "streams"
 NOT_CODES = {
     # Environment variables.
     "CARGO_MANIFEST_DIR", "CARGO_PKG_VERSION", "CARGO_BIN_EXE", "NOTIFY_SOCKET",
+    # Words of Kafka.
+    "SASL_PLAINTEXT", "SASL_SSL",
     # Words of PostgreSQL and of records.
     "POSITIVE_INFINITY", "NEGATIVE_INFINITY",
     "EXPORT_SNAPSHOT", "NOEXPORT_SNAPSHOT", "IDENTIFY_SYSTEM", "SNAPSHOT_BEGIN", "SNAPSHOT_END",

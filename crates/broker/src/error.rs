@@ -29,7 +29,7 @@ pub enum BrokerError {
     },
     /// The address lies beyond loopback and nothing guards it (rule A2).
     #[error(
-        "the address {address} can be reached from other machines, and there is neither TLS nor authentication; listen on a loopback address or allow it in so many words"
+        "the address {address} can be reached from other machines, and there are not both TLS and authentication; give it both, listen on a loopback address, or allow it in so many words"
     )]
     Unguarded {
         /// The address asked for.

@@ -70,10 +70,16 @@ const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 
 /// The keys of the configuration file, in the order of the reference.
 pub(crate) fn definition() -> ConfigDef {
+    let mut keys = keys();
+    keys.extend(kafka_guard::keys());
+    ConfigDef::new(keys)
+}
+
+fn keys() -> Vec<ConfigKey> {
     use Importance::{High, Low, Medium};
     let key = ConfigKey::new;
     let millis = |min, max| KeyType::Int { min, max };
-    let mut keys = vec![
+    vec![
         key(
             "data_dir",
             KeyType::String,
@@ -167,9 +173,7 @@ pub(crate) fn definition() -> ConfigDef {
             Medium,
             "Least level of the log lines: error, warn, info, debug, trace, or one for each part, such as highwater_worker=debug,info. Flag --log-level; the environment variable HIGHWATER_LOG stands for it.",
         ),
-    ];
-    keys.extend(kafka_guard::keys());
-    ConfigDef::new(keys)
+    ]
 }
 
 /// Reads the file, if one is named, and lays the flags over it.
