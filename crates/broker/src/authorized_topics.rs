@@ -94,7 +94,10 @@ impl Authorized for DescribeClusterRequest {
 
 impl Authorized for CreateTopicsRequest {
     fn authorize(mut self, gate: &Gate) -> Verdict<Self> {
-        let refused = take(&mut self.topics, |topic| gate.may_create(&topic.name));
+        let refused = take(&mut self.topics, |topic| {
+            let names = topic.configs.iter().map(|setting| setting.name.as_str());
+            gate.may_create(&topic.name) && may_set(gate, &topic.name, names)
+        });
         let answer = |topic: highwater_protocol::CreatableTopic| CreatableTopicResult {
             name: topic.name,
             error_code: TOPIC,
@@ -176,7 +179,9 @@ impl Authorized for IncrementalAlterConfigsRequest {
     fn authorize(mut self, gate: &Gate) -> Verdict<Self> {
         let operation = Operation::AlterConfigs;
         let refused = take(&mut self.resources, |asked| {
+            let names = asked.configs.iter().map(|change| change.name.as_str());
             may_configure(gate, operation, asked.resource_type, &asked.resource_name)
+                && may_set(gate, &asked.resource_name, names)
         });
         let answers = refused.into_iter().map(|asked| AlterConfigsResourceResponse {
             error_code: refusal(asked.resource_type),
@@ -194,6 +199,11 @@ fn may_configure(gate: &Gate, operation: Operation, kind: i8, name: &str) -> boo
         OF_A_TOPIC => gate.may_topic(operation, name),
         _ => gate.may(operation, Resource::Cluster),
     }
+}
+
+/// Who alone writes a topic is not for everybody to say who may change its other settings.
+fn may_set<'a>(gate: &Gate, topic: &str, mut names: impl Iterator<Item = &'a str>) -> bool {
+    names.all(|name| name != "highwater.owner") || gate.may_own(topic)
 }
 
 fn refusal(kind: i8) -> ErrorCode {

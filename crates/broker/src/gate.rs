@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_access::{Kind, Operation, Resource};
+use highwater_access::{Kind, Operation, Principal, Resource};
 
 use crate::node::Node;
 use crate::session::Session;
@@ -44,9 +44,19 @@ impl Gate {
         any || self.may_topic(Operation::Create, topic)
     }
 
+    /// Whether it may say who alone writes a topic, or unsay it.
+    pub(crate) fn may_own(&self, topic: &str) -> bool {
+        self.may(Operation::Write, Resource::OwnedTopic(topic))
+    }
+
     fn topic<'a>(&self, name: &'a str) -> Resource<'a> {
-        let _ = &self.node;
-        Resource::Topic(name)
+        // Asked for each Produce: the server's own parts, which write most, need no look.
+        let looks = self.session.principal != Principal::Server;
+        let found = looks.then(|| self.node.log.topic(name)).flatten();
+        match found.is_some_and(|topic| topic.config.owner().is_some()) {
+            true => Resource::OwnedTopic(name),
+            false => Resource::Topic(name),
+        }
     }
 
     /// What it may do to a topic, a bit an operation (KIP-430).

@@ -23,6 +23,8 @@ const SETTLE: Duration = Duration::from_secs(10);
 
 /// Topic configuration of the embedded log that says when a write is safe, and its strictest value.
 const FLUSH: &str = "highwater.flush";
+/// What all settings of the embedded log alone begin with.
+const OURS: &str = "highwater.";
 const DURABLE: &str = "durable";
 
 /// The kind of resource that a topic is, in DescribeConfigs.
@@ -111,7 +113,7 @@ impl Admin {
     /// Makes a topic, unless it exists, on whose acknowledged writes one can rely (rule L1);
     /// `Ok(false)` when it exists already.
     ///
-    /// Apache Kafka does not know the embedded log's setting and refuses it: there the replicas make
+    /// Apache Kafka does not know the embedded log's settings and refuses them: there the replicas make
     /// a write safe, so the topic is then made without.
     ///
     /// # Errors
@@ -120,7 +122,10 @@ impl Admin {
         let mut durable = topic.clone();
         durable.configs.insert(FLUSH.to_owned(), DURABLE.to_owned());
         match self.create_topic(&durable).await {
-            Err(error) if error.is(ErrorCode::INVALID_CONFIG) => self.create_topic(topic).await,
+            Err(error) if error.is(ErrorCode::INVALID_CONFIG) => {
+                durable.configs.retain(|name, _| !name.starts_with(OURS));
+                self.create_topic(&durable).await
+            }
             other => other,
         }
     }

@@ -174,6 +174,11 @@ impl TopicConfig {
         &self.overrides
     }
 
+    /// `highwater.owner`: who alone writes the topic.
+    pub fn owner(&self) -> Option<&str> {
+        self.overrides.get("highwater.owner").map(String::as_str).filter(|owner| !owner.is_empty())
+    }
+
     /// Every setting, as it is in force.
     pub fn entries(&self) -> Vec<ConfigEntry> {
         let entry = |setting: &topic_setting::TopicSetting| {

@@ -63,6 +63,7 @@ pub const TOPIC_SETTINGS: &[TopicSetting] = &[
     setting("flush.ms", NO_BOUND, Long, "Under `highwater.flush` `interval` and `os`: a sync begins when records were not synced for so long; looked at once a second."),
     setting("follower.replication.throttled.replicas", "", List, "Taken and shown; one node replicates nothing."),
     setting("highwater.flush", "durable", Text, "`durable`: nothing is visible, and no `acks=all` write answered, before its fsync. `interval` (synced every second) and `os` are faster and can lose what was acknowledged when the machine loses power."),
+    setting("highwater.owner", "", Text, "The connector that writes the topic, as a trail has one: then nobody else but administrators writes to it, or changes this setting."),
     setting("index.interval.bytes", "4096", Int, "Bytes of records from one index entry to the next."),
     setting("leader.replication.throttled.replicas", "", List, "Taken and shown; one node replicates nothing."),
     setting("max.compaction.lag.ms", NO_BOUND, Long, "A record is compacted at the latest so long after it came, however little there is to gain; the active segment ends in time for it."),

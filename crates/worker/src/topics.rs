@@ -12,6 +12,8 @@ use crate::pipeline::Pipeline;
 /// Topic configuration of the embedded log that says when a write is safe (rule L1).
 const FLUSH: &str = "highwater.flush";
 const DURABLE: &str = "durable";
+/// The same, that says who alone writes a topic (rule R2).
+const OWNER: &str = "highwater.owner";
 
 /// Makes a compacted topic of one partition for the worker's own state, unless it exists.
 pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<(), KafkaError> {
@@ -31,7 +33,7 @@ pub(crate) async fn ensure_connector(
     if let Routing::Trail(trail) = &pipeline.topics.routing {
         ensure_trail(admin, trail, pipeline).await?;
     }
-    create(admin, schema, 1, &[("cleanup.policy", "compact")])
+    create(admin, schema, 1, &[("cleanup.policy", "compact"), (OWNER, &pipeline.name)])
         .await
         .map_err(|error| log_error(&error))?;
     check(admin, schema, Use::Schema).await
@@ -50,6 +52,7 @@ async fn ensure_trail(
         ("retention.ms", &pipeline.settings.retention_ms),
         ("retention.bytes", &pipeline.settings.retention_bytes),
         ("max.message.bytes", &max_bytes),
+        (OWNER, &pipeline.name),
     ];
     create(admin, trail, 1, &configs).await.map_err(|error| log_error(&error))?;
     check(admin, trail, Use::Trail).await

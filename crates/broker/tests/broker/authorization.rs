@@ -306,3 +306,42 @@ async fn an_open_listener_keeps_the_servers_own_topics() {
     assert_eq!(tries_everything(&mut client, "shop").await.delete, NONE);
     assert_eq!(create(&mut client, "shop2").await, NONE);
 }
+
+/// Rule R2: a trail has one writer, and who that is only an administrator changes.
+#[tokio::test]
+async fn a_topic_with_an_owner_is_written_by_nobody_else() {
+    let grants = ["all topic *"];
+    let users = TestUsers::new().with("ann", &grants).with("admin", &[]);
+    let closed = users.server().await;
+    let open = Server::start_with(|config| {
+        config.access = std::sync::Arc::new(Access::open());
+    })
+    .await;
+    for server in [&closed, &open] {
+        server.topic_with("trail", 1, &[("highwater.owner", "shop")]);
+    }
+    let others = [client_of(&closed, "ann").await, open.client().await];
+    for mut client in others {
+        assert_eq!(client.produce(9, "trail", plain(&[1])).await.error_code, TOPIC);
+        assert_eq!(client.fetch(11, &fetch("trail", 0)).await.error_code, NONE);
+        assert_eq!(alter_configs(&mut client, 2, "trail").await, NONE);
+        let unsaid = AlterableConfig {
+            name: "highwater.owner".to_owned(),
+            config_operation: 1,
+            value: None,
+        };
+        let resource = AlterConfigsResource {
+            resource_type: 2,
+            resource_name: "trail".to_owned(),
+            configs: vec![unsaid],
+        };
+        let request =
+            IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
+        assert_eq!(client.call(1, &request).await.responses[0].error_code, TOPIC);
+    }
+    let mut admin = client_of(&closed, "admin").await;
+    assert_eq!(admin.produce(9, "trail", plain(&[1])).await.error_code, NONE);
+    let trusted = Server::start().await;
+    let mut own = trusted.client().await;
+    assert_eq!(create(&mut own, "highwater.x").await, NONE, "the server itself");
+}
