@@ -55,7 +55,9 @@ def consume(config, topic, offset):
 def refusal(config):
     """The first error that a client with these settings reports."""
     errors = []
-    producer = Producer(config | {"error_cb": lambda error: errors.append(error.code())})
+    # One attempt: who fails often is put off without a word.
+    once = {"reconnect.backoff.ms": 10_000, "reconnect.backoff.max.ms": 10_000}
+    producer = Producer(config | once | {"error_cb": lambda error: errors.append(error.code())})
     until = time.monotonic() + SOON
     while not errors and time.monotonic() < until:
         producer.poll(0.1)
