@@ -50,8 +50,9 @@ fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<
     for change in &asked.configs {
         apply(change, &mut overrides, &topic.config)?;
     }
-    TopicConfig::parse(overrides.clone())?;
-    if !only_check {
+    if only_check {
+        node.log.check_config(name, overrides)?;
+    } else {
         node.log.set_config(name, overrides)?;
     }
     Ok(())

@@ -4,8 +4,9 @@ use highwater_access::{Operation, Resource};
 use highwater_protocol::{
     AlterConfigsResourceResponse, ApiVersionsRequest, CreatableTopicResult, CreateTopicsRequest,
     DeletableTopicResult, DeleteTopicState, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeConfigsResult, ErrorCode, IncrementalAlterConfigsRequest,
-    MetadataRequest, MetadataRequestTopic, MetadataResponseTopic,
+    DescribeConfigsRequest, DescribeConfigsResult, DescribeLogDirsRequest, DescribeLogDirsResponse,
+    ErrorCode, IncrementalAlterConfigsRequest, MetadataRequest, MetadataRequestTopic,
+    MetadataResponseTopic,
 };
 
 use crate::authorized::{Authorized, Verdict, take};
@@ -172,6 +173,17 @@ impl Authorized for DescribeConfigsRequest {
             ..Default::default()
         });
         Verdict::beside(self, answers, |all| &mut all.results)
+    }
+}
+
+impl Authorized for DescribeLogDirsRequest {
+    /// Before version 3 the answer has no code for the whole: who may not ask is told of no folder.
+    fn authorize(self, gate: &Gate) -> Verdict<Self> {
+        let may = gate.may(Operation::Describe, Resource::Cluster);
+        Verdict::whole(self, may, |_| DescribeLogDirsResponse {
+            error_code: CLUSTER,
+            ..Default::default()
+        })
     }
 }
 

@@ -18,13 +18,13 @@ use crate::outcome::Outcome;
 use crate::reply::{Answer, Reply};
 use crate::{
     alter_configs, api_versions, create_topics, delete_records, delete_topics, describe_cluster,
-    describe_configs, epoch_end, fetch, list_offsets, metadata, old_produce, produce, producer_id,
-    sasl,
+    describe_configs, describe_log_dirs, epoch_end, fetch, list_offsets, metadata, old_produce,
+    produce, producer_id, sasl,
 };
 
 /// The APIs that are offered. A request for another one closes the connection, as Apache Kafka
 /// does: its answer could not be read by who sent it.
-pub(crate) const OFFERED: [ApiKey; 15] = [
+pub(crate) const OFFERED: [ApiKey; 16] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -37,6 +37,7 @@ pub(crate) const OFFERED: [ApiKey; 15] = [
     ApiKey::InitProducerId,
     ApiKey::OffsetForLeaderEpoch,
     ApiKey::DescribeConfigs,
+    ApiKey::DescribeLogDirs,
     ApiKey::SaslAuthenticate,
     ApiKey::IncrementalAlterConfigs,
     ApiKey::DescribeCluster,
@@ -128,6 +129,9 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         }
         ApiKey::DescribeConfigs => {
             call.serve(gate, body, |request| ready(describe_configs::answer(node, request))).await
+        }
+        ApiKey::DescribeLogDirs => {
+            call.serve(gate, body, |request| describe_log_dirs::answer(node, request)).await
         }
         ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
         ApiKey::IncrementalAlterConfigs => {
@@ -243,6 +247,7 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::InitProducerId => "InitProducerId",
         ApiKey::OffsetForLeaderEpoch => "OffsetForLeaderEpoch",
         ApiKey::DescribeConfigs => "DescribeConfigs",
+        ApiKey::DescribeLogDirs => "DescribeLogDirs",
         ApiKey::SaslAuthenticate => "SaslAuthenticate",
         ApiKey::IncrementalAlterConfigs => "IncrementalAlterConfigs",
         ApiKey::DescribeCluster => "DescribeCluster",

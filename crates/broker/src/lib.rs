@@ -42,6 +42,7 @@ mod delete_records;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
+mod describe_log_dirs;
 mod dispatch;
 mod epoch_end;
 mod error;

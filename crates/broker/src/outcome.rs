@@ -2,9 +2,10 @@
 
 use highwater_protocol::{
     ApiVersionsResponse, CreateTopicsResponse, DeleteRecordsResponse, DeleteTopicsResponse,
-    DescribeClusterResponse, DescribeConfigsResponse, ErrorCode, FetchResponse,
-    IncrementalAlterConfigsResponse, InitProducerIdResponse, ListOffsetsResponse, MetadataResponse,
-    OffsetForLeaderEpochResponse, ProduceResponse, SaslAuthenticateResponse, SaslHandshakeResponse,
+    DescribeClusterResponse, DescribeConfigsResponse, DescribeLogDirsResponse, ErrorCode,
+    FetchResponse, IncrementalAlterConfigsResponse, InitProducerIdResponse, ListOffsetsResponse,
+    MetadataResponse, OffsetForLeaderEpochResponse, ProduceResponse, SaslAuthenticateResponse,
+    SaslHandshakeResponse,
 };
 
 /// A response, as far as its errors go.
@@ -65,6 +66,13 @@ partitions! {
     ListOffsetsResponse topics partitions;
     OffsetForLeaderEpochResponse topics partitions;
     ProduceResponse responses partition_responses;
+}
+
+impl Outcome for DescribeLogDirsResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        see(self.error_code);
+        self.results.iter().for_each(|folder| see(folder.error_code));
+    }
 }
 
 impl Outcome for FetchResponse {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::routing::get;
 use axum::{Json, Router};
 use highwater_connector::{Finding, Severity};
-use highwater_log::{Log, LogError, Opening, PartitionState};
+use highwater_log::{Log, LogError, Opening, PartitionState, TopicInfo};
 use highwater_streams::Streams;
 use highwater_worker::Worker;
 use serde_json::{Value, json};
@@ -53,6 +53,7 @@ impl Checkup {
         let free = machine::space(&self.data_dir).map_or(u64::MAX, |space| space.free);
         findings.extend(of_limit(self.log.held_bytes(), self.log.limit_bytes(), free));
         findings.extend(of_partitions(&self.log));
+        findings.extend(self.log.topics().iter().flat_map(of_holds));
         findings.extend(self.worker.examine().await);
         findings.extend(self.streams.examine().await);
         findings
@@ -134,7 +135,7 @@ fn of_limit(held: u64, limit: Option<u64>, free: u64) -> Option<Finding> {
             severity,
             "LOG_LIMIT_NEAR",
             what,
-            "at the limit retention comes early, and where it may take nothing more, nothing can be written",
+            "at the limit retention comes early and holds are broken, and where nothing more may go, nothing can be written",
             "lower retention.ms or retention.bytes of a topic, delete one, or raise log.total_max_bytes",
         )
     } else if limit.saturating_sub(held) > free {
@@ -143,13 +144,31 @@ fn of_limit(held: u64, limit: Option<u64>, free: u64) -> Option<Finding> {
             Severity::Note,
             "LOG_LIMIT_BEYOND_VOLUME",
             format!("{what}, and its volume has {free_mib} MiB left"),
-            "the volume is full before the limit is reached, and retention does not come early then",
+            "the volume is full before the limit is reached",
             "lower log.total_max_bytes, or give the log a volume of its own",
         )
     } else {
         return None;
     };
     Some(finding.about("log"))
+}
+
+/// Rule L7: who relied on it is to know.
+fn of_holds(topic: &TopicInfo) -> Vec<Finding> {
+    let broken = topic.config.holds.iter().filter(|hold| hold.broken_ms.is_some());
+    broken
+        .map(|hold| {
+            let (topic, hold) = (&topic.name, &hold.name);
+            Finding::new(
+                Severity::Error,
+                "HOLD_BROKEN",
+                format!("hold {hold} was broken: the log was full, and what retention alone would have removed is gone"),
+                "who relies on it finds the beginning of what it held gone; it holds nothing any more",
+                format!("highwater topic release {topic} {hold}, after its owner has reconciled; give the log more space before you hold again"),
+            )
+            .about(format!("topic {topic}"))
+        })
+        .collect()
 }
 
 /// Partitions that do not work; others go on.

@@ -318,7 +318,7 @@ pub(crate) struct TopicArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TopicCommand {
-    /// List topics with their partitions and how many records they keep at most.
+    /// List topics with their partitions, bytes, and how many records they keep at most.
     List {
         /// The server's and the cluster's own topics too.
         #[arg(long)]
@@ -340,6 +340,53 @@ pub(crate) enum TopicCommand {
         #[arg(long, default_value = "latest")]
         spec: String,
     },
+    /// Change settings of a topic; those that are not named stay.
+    Set {
+        topic: String,
+        /// Settings, as KEY=VALUE, such as retention.ms=86400000.
+        #[arg(required_unless_present = "unset")]
+        settings: Vec<String>,
+        /// A setting that takes its default again; may be given several times.
+        #[arg(long, value_name = "KEY")]
+        unset: Vec<String>,
+    },
+    /// Delete a topic with all its records.
+    Delete(TopicDelete),
+    /// Keep records of a topic from an offset on, whatever its retention says.
+    ///
+    /// Retention, deletion of records and compaction take nothing that is held. Where the log is full a
+    /// hold is broken, which topic show, doctor and a metric say.
+    Hold(TopicHold),
+    /// Release what a hold keeps.
+    Release {
+        topic: String,
+        /// The hold.
+        name: String,
+    },
+}
+
+/// Flags of `highwater topic delete`.
+#[derive(Debug, Args)]
+pub(crate) struct TopicDelete {
+    pub(crate) topic: String,
+    /// Do it: nothing brings the records back.
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Flags of `highwater topic hold`.
+#[derive(Debug, Args)]
+pub(crate) struct TopicHold {
+    pub(crate) topic: String,
+    /// Who or what it is for; one of that name is replaced.
+    pub(crate) name: String,
+    /// The first offset to keep: OFFSET in every partition, or PARTITION:OFFSET, several times.
+    /// [default: all that is there]
+    #[arg(long)]
+    pub(crate) offset: Vec<String>,
+    /// When it ends by itself, as 2026-12-01T00:00:00Z. [default: when it is released]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
 }
 
 const TOPIC_READ_HELP: &str = "\

@@ -51,7 +51,7 @@ impl Cluster {
     }
 }
 
-fn topic_missing(topic: &str, bootstrap: &str) -> Failure {
+pub(crate) fn topic_missing(topic: &str, bootstrap: &str) -> Failure {
     let what = format!("there is no topic {topic} at {bootstrap}");
     Failure::new(Exit::NotFound, "TOPIC_NOT_FOUND", what)
         .kept("nothing was changed")

@@ -41,6 +41,7 @@ mod shutdown;
 mod stream_text;
 mod streams;
 mod tail;
+mod topic_change;
 mod topic_read;
 mod topics;
 mod usage;

@@ -7,15 +7,18 @@ use highwater_kafka::{
     KafkaError, ListedOffset, OffsetSpec, PartitionDescription, ReadRecord, TopicDescription,
     TopicSetting, Watermarks,
 };
+use highwater_log::HOLD_PREFIX;
 use serde_json::{Value, json};
 
 use crate::cli::{Cli, Output, TopicArguments, TopicCommand};
 use crate::failure::Failure;
 use crate::kafka::{Cluster, failure, offset_spec, time_text};
-use crate::{output, topic_read};
+use crate::{output, topic_change, topic_read};
 
 /// Questions that are asked of a cluster at a time.
 const AT_ONCE: usize = 16;
+
+const HEADINGS: [&str; 4] = ["NAME", "PARTITIONS", "BYTES", "RECORDS AT MOST"];
 
 /// Topic of the connectors' configurations.
 const CONFIGS: &str = "highwater.configs";
@@ -30,6 +33,14 @@ pub(crate) async fn run(cli: &Cli, arguments: &TopicArguments) -> Result<(), Fai
             let spec = offset_spec("--spec", spec)?;
             offsets(&cluster, cli.output, topic, spec).await
         }
+        TopicCommand::Set { topic, settings, unset } => {
+            topic_change::set(&cluster, cli.output, topic, settings, unset).await
+        }
+        TopicCommand::Delete(asked) => topic_change::delete(&cluster, cli.output, asked).await,
+        TopicCommand::Hold(asked) => topic_change::hold(&cluster, cli.output, asked).await,
+        TopicCommand::Release { topic, name } => {
+            topic_change::release(&cluster, cli.output, topic, name).await
+        }
     }
 }
 
@@ -40,25 +51,30 @@ async fn list(cluster: &Cluster, output: Output, internal: bool) -> Result<(), F
     topics.retain(|topic| internal || !is_internal(topic));
     let kept: Vec<Option<i64>> =
         stream::iter(&topics).map(|topic| kept(cluster, topic)).buffered(AT_ONCE).collect().await;
-    let described = topics.iter().zip(&kept);
+    // Not every cluster tells, nor everybody: the rest is worth showing.
+    let sizes = cluster.admin.topic_sizes().await.ok();
+    let size = |name: &str| Some(sizes.as_ref()?.get(name).copied().unwrap_or(0));
+    let described = topics.iter().zip(&kept).map(|(topic, kept)| (topic, *kept, size(&topic.name)));
     if output == Output::Json {
-        let topics: Vec<Value> = described.map(|(topic, kept)| listed(topic, *kept)).collect();
+        let topics: Vec<Value> =
+            described.map(|(topic, kept, bytes)| listed(topic, kept, bytes)).collect();
         return Ok(output::json(&json!(topics))?);
     }
-    let rows: Vec<Vec<String>> = described.map(|(topic, kept)| row(topic, *kept)).collect();
+    let rows: Vec<Vec<String>> =
+        described.map(|(topic, kept, bytes)| row(topic, kept, bytes)).collect();
     match (rows.is_empty(), hidden) {
         (true, 0) => output::line("no topics; a connector makes the ones it writes")?,
         (true, hidden) => output::line(&format!(
             "no topics but {hidden} internal ones, which --internal shows; a connector makes the \
              ones it writes"
         ))?,
-        _ => output::line(&output::columns(&["NAME", "PARTITIONS", "RECORDS AT MOST"], &rows))?,
+        _ => output::line(&output::columns(&HEADINGS, &rows))?,
     }
     Ok(())
 }
 
 /// Whether a topic belongs to a server or to the cluster rather than to people.
-fn is_internal(topic: &TopicDescription) -> bool {
+pub(crate) fn is_internal(topic: &TopicDescription) -> bool {
     topic.internal || topic.name.starts_with("highwater.") || topic.name.starts_with("__")
 }
 
@@ -75,19 +91,21 @@ async fn kept(cluster: &Cluster, topic: &TopicDescription) -> Option<i64> {
     Some(kept)
 }
 
-fn listed(topic: &TopicDescription, kept: Option<i64>) -> Value {
+fn listed(topic: &TopicDescription, kept: Option<i64>, bytes: Option<u64>) -> Value {
     json!({
         "name": topic.name,
         "id": topic.id.to_string(),
         "partitions": topic.partitions,
         "internal": is_internal(topic),
+        "bytes": bytes.map(|bytes| bytes.to_string()),
         "records_at_most": kept.map(|kept| kept.to_string()),
     })
 }
 
-fn row(topic: &TopicDescription, kept: Option<i64>) -> Vec<String> {
-    let kept = kept.map_or_else(|| "unknown".to_owned(), |kept| kept.to_string());
-    vec![topic.name.clone(), topic.partitions.to_string(), kept]
+fn row(topic: &TopicDescription, kept: Option<i64>, bytes: Option<u64>) -> Vec<String> {
+    let known = |number: Option<String>| number.unwrap_or_else(|| "unknown".to_owned());
+    let (bytes, kept) = (bytes.map(|bytes| bytes.to_string()), kept.map(|kept| kept.to_string()));
+    vec![topic.name.clone(), topic.partitions.to_string(), known(bytes), known(kept)]
 }
 
 /// Where a partition stands; `None` while it cannot be asked.
@@ -163,7 +181,11 @@ impl Shown<'_> {
         let mut facts = vec![("topic", self.topic.to_owned()), ("id", self.id.clone())];
         facts.extend(self.owner.as_ref().map(|owner| ("written by", format!("connector {owner}"))));
         for TopicSetting { name, value, .. } in self.settings.iter().filter(|setting| setting.own) {
-            facts.push(("setting", format!("{name} = {}", value.as_deref().unwrap_or("(hidden)"))));
+            let value = value.as_deref().unwrap_or("(hidden)");
+            match name.strip_prefix(HOLD_PREFIX) {
+                Some(hold) => facts.push(("hold", format!("{hold}: {value}"))),
+                None => facts.push(("setting", format!("{name} = {value}"))),
+            }
         }
         let others = self.settings.iter().filter(|setting| !setting.own).count();
         facts.push(("defaults", format!("{others} more settings; --output json shows them")));
@@ -189,7 +211,7 @@ fn stand(partition: &PartitionDescription, edges: Option<Watermarks>) -> Vec<Str
 
 /// The connector that writes a topic: its trail, or a topic of one of its tables. As the connectors'
 /// configurations in the same cluster say it.
-async fn owner(cluster: &Cluster, topic: &str) -> Option<String> {
+pub(crate) async fn owner(cluster: &Cluster, topic: &str) -> Option<String> {
     cluster.admin.describe_topic(CONFIGS).await.ok()??;
     let mut prefixes = HashMap::new();
     let mut note = |record: ReadRecord| {

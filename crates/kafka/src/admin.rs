@@ -28,7 +28,7 @@ const OURS: &str = "highwater.";
 const DURABLE: &str = "durable";
 
 /// The kind of resource that a topic is, in DescribeConfigs.
-const TOPIC_RESOURCE: i8 = 2;
+pub(crate) const TOPIC_RESOURCE: i8 = 2;
 
 /// The source of a configuration entry that was set on the topic, in DescribeConfigs.
 const OF_THE_TOPIC: i8 = 1;
@@ -206,7 +206,7 @@ impl Admin {
         answer.cluster_id.ok_or_else(|| KafkaError::Unsupported { what: "cluster ids".to_owned() })
     }
 
-    fn cluster(&self) -> &Cluster {
+    pub(crate) fn cluster(&self) -> &Cluster {
         self.reader.cluster()
     }
 
@@ -331,7 +331,7 @@ async fn describe_config(cluster: &Cluster, name: &str) -> Result<DescribeConfig
     Ok(told)
 }
 
-fn check(
+pub(crate) fn check(
     code: ErrorCode,
     message: Option<&str>,
     what: impl FnOnce() -> String,
@@ -344,7 +344,7 @@ fn check(
 }
 
 /// The failure for an answer that leaves out what was asked for.
-fn silent(api: &str, topic: &str) -> Failure {
+pub(crate) fn silent(api: &str, topic: &str) -> Failure {
     let detail = format!("it says nothing of topic {topic}");
     Failure::Final(KafkaError::Malformed { what: format!("the answer to {api}"), detail })
 }

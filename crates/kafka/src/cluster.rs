@@ -230,6 +230,20 @@ impl Cluster {
         asked.await.map_err(|error| self.failure(error))
     }
 
+    /// Asks every broker that the cluster has named.
+    pub(crate) async fn ask_each<R: Request>(
+        &self,
+        request: &R,
+    ) -> Result<Vec<R::Response>, Failure> {
+        let brokers: Vec<String> = self.known.lock().brokers.values().cloned().collect();
+        let mut answers = Vec::with_capacity(brokers.len());
+        for address in brokers {
+            let asked = async { self.pool.connection(&address).await?.call(request).await };
+            answers.push(asked.await.map_err(|error| self.failure(error))?);
+        }
+        Ok(answers)
+    }
+
     /// A connection to the first broker that can be reached: those given at first, then those
     /// that the cluster has named.
     async fn any_connection(&self) -> Result<Arc<Connection>, CallError> {

@@ -27,6 +27,7 @@
 //! ```
 
 mod admin;
+mod alter_topic;
 mod at_least_once;
 mod backoff;
 mod cluster;
@@ -37,6 +38,7 @@ mod error;
 mod fetch;
 mod journal;
 mod ledger;
+mod log_dirs;
 mod offsets;
 mod partitioner;
 mod pool;
@@ -47,6 +49,7 @@ mod watch;
 mod writer;
 
 pub use admin::{Admin, NewTopic, PartitionDescription, TopicDescription, TopicSetting};
+pub use alter_topic::SettingChange;
 pub use error::KafkaError;
 pub use highwater_protocol::ErrorCode;
 pub use journal::Journal;

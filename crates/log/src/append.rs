@@ -138,7 +138,10 @@ impl Partition {
     fn tell_space(&self, appended: &Result<Appended, LogError>) {
         let full = match appended {
             Ok(_) => false,
-            Err(LogError::NoSpace { .. } | LogError::TotalLimit { .. }) => true,
+            Err(LogError::NoSpace { .. } | LogError::TotalLimit { .. }) => {
+                self.share.tell_refusal();
+                true
+            }
             Err(_) => return,
         };
         if self.is_full.swap(full, Ordering::Relaxed) == full {

@@ -135,6 +135,18 @@ pub enum LogError {
         /// The next offset to be given.
         log_end: i64,
     },
+    /// Records that a hold keeps (rule L7).
+    #[error(
+        "partition {partition} is held from offset {from} by {hold}; release it with `highwater topic release` or keep what it holds"
+    )]
+    Held {
+        /// Topic and number, as its folder is named.
+        partition: String,
+        /// The name of the hold that reaches furthest back.
+        hold: String,
+        /// The first offset it holds.
+        from: i64,
+    },
     /// Bytes that are no whole batch, or whose checksum is wrong: damaged on the way, send again.
     #[error("the batch came damaged: {reason}; send it again")]
     CorruptBatch {
@@ -251,6 +263,7 @@ impl LogError {
             Self::InvalidPartitions { .. } => "LOG_INVALID_PARTITIONS",
             Self::InvalidConfig { .. } => "LOG_INVALID_CONFIG",
             Self::OffsetOutOfRange { .. } => "LOG_OFFSET_OUT_OF_RANGE",
+            Self::Held { .. } => "LOG_HELD",
             Self::CorruptBatch { .. } => "LOG_CORRUPT_BATCH",
             Self::InvalidRecord { .. } => "LOG_INVALID_RECORD",
             Self::RecordTooLarge { .. } => "LOG_RECORD_TOO_LARGE",
@@ -282,6 +295,7 @@ impl LogError {
             Self::InvalidPartitions { .. } => ErrorCode::INVALID_PARTITIONS,
             Self::InvalidConfig { .. } => ErrorCode::INVALID_CONFIG,
             Self::OffsetOutOfRange { .. } => ErrorCode::OFFSET_OUT_OF_RANGE,
+            Self::Held { .. } => ErrorCode::POLICY_VIOLATION,
             Self::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
             Self::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
             Self::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,

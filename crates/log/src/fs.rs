@@ -33,6 +33,15 @@ pub struct Entry {
     pub is_dir: bool,
 }
 
+/// The volume on which a folder lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Volume {
+    /// Bytes in all.
+    pub total: u64,
+    /// Bytes that are free for us.
+    pub free: u64,
+}
+
 /// Held while the data directory is ours; dropping it gives the directory free.
 pub trait Lock: Send + Sync + Debug {}
 
@@ -81,6 +90,10 @@ pub trait FileSystem: Send + Sync + Debug {
     fn is_locked(&self, path: &Path) -> io::Result<bool>;
     /// True if something stands under the name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// The volume on which a folder lies, where that can be told.
+    fn volume(&self, _path: &Path) -> Option<Volume> {
+        None
+    }
 }
 
 /// The operating system's file system.
@@ -158,6 +171,12 @@ impl FileSystem for RealFileSystem {
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
         path.try_exists()
+    }
+
+    fn volume(&self, path: &Path) -> Option<Volume> {
+        let volume = rustix::fs::statvfs(path).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(volume.f_frsize);
+        Some(Volume { total: bytes(volume.f_blocks), free: bytes(volume.f_bavail) })
     }
 }
 

@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::log::Inner;
 use crate::partition::Partition;
+use crate::retention::{Spare, retained};
 use crate::{Flush, LogError, PartitionState};
 
 /// How often retention runs while appends are refused.
@@ -58,10 +59,15 @@ fn run(log: &Weak<Inner>, stopped: &(Mutex<bool>, Condvar), every: Duration) {
             log.flush_due(now_ms());
             flushed = Instant::now();
         }
-        if log.is_retention_due(retained.elapsed()) {
+        let since = retained.elapsed();
+        if since >= AT_LIMIT && log.space.take_refusal() {
+            log.make_room(now_ms());
+        } else if since >= log.config.retention_interval {
             log.run_retention(now_ms());
-            retained = Instant::now();
+        } else {
+            continue;
         }
+        retained = Instant::now();
     }
 }
 
@@ -74,9 +80,13 @@ impl Inner {
         }
     }
 
-    /// At the total limit retention comes early: what it may take stands in the way of appends.
-    fn is_retention_due(&self, since: Duration) -> bool {
-        since >= self.config.retention_interval || (since >= AT_LIMIT && self.space.take_refusal())
+    /// Appends were refused for want of space: retention comes early, and where it may take nothing more,
+    /// a hold is broken (rule L7).
+    pub(crate) fn make_room(&self, now_ms: i64) -> usize {
+        match self.run_retention(now_ms) {
+            0 => self.break_holds(now_ms),
+            removed => removed,
+        }
     }
 
     /// Has those synced whose policy says so, or whose `flush.ms` is over.
@@ -102,16 +112,8 @@ impl Inner {
 
     pub(crate) fn run_retention(&self, now_ms: i64) -> usize {
         self.expire_producers(now_ms);
-        let mut removed = 0;
-        for partition in self.partitions() {
-            match partition.retain(now_ms) {
-                Ok(count) => removed += count,
-                Err(error) => {
-                    tracing::warn!(partition = partition.place.name(), %error, "retention failed");
-                }
-            }
-        }
-        removed
+        self.mark_broken_holds(now_ms);
+        retained(&self.partitions(), Spare::Held, now_ms)
     }
 }
 

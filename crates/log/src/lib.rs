@@ -43,6 +43,7 @@
 mod mutants;
 
 mod append;
+mod broken_holds;
 mod catalog;
 mod checkpoint;
 mod counters;
@@ -58,6 +59,7 @@ mod flush;
 mod fs;
 #[doc(hidden)]
 pub mod fuzz;
+mod hold;
 mod housekeeper;
 mod log;
 mod lookup;
@@ -99,7 +101,8 @@ pub use counters::describe_metrics;
 pub use directory::{Standing, look};
 pub use end_marker::{EndMarker, MarkerKind};
 pub use error::LogError;
-pub use fs::{Entry, File, FileSystem, Lock, OpenMode, RealFileSystem};
+pub use fs::{Entry, File, FileSystem, Lock, OpenMode, RealFileSystem, Volume};
+pub use hold::{HOLD_PREFIX, HeldFrom, Hold};
 pub use log::{Log, LogConfig};
 pub use offset_spec::{FoundOffset, Isolation, OffsetSpec};
 pub use opening::Opening;

@@ -13,13 +13,14 @@ use crate::catalog::{Catalog, Stage, Stored};
 use crate::checkpoint::Place;
 use crate::directory::Directory;
 use crate::flush::{self, FlushQueue};
+use crate::hold;
 use crate::housekeeper::{Housekeeper, now_ms};
 use crate::opening::Opening;
 use crate::partition::Partition;
 use crate::recovery::Ended;
 use crate::space::Space;
 use crate::topic::{MAX_PARTITIONS, check_name};
-use crate::{FileSystem, LogError, Overrides, PartitionState, TopicConfig, TopicInfo};
+use crate::{FileSystem, LogError, Overrides, PartitionState, TopicConfig, TopicInfo, Volume};
 
 /// Producer ids set aside on disk at a time; those not given are lost with a crash.
 const PRODUCER_ID_BLOCK: i64 = 1000;
@@ -73,8 +74,8 @@ pub(crate) struct Inner {
     opening: Arc<Opening>,
     pub(crate) config: LogConfig,
     /// Taken for the whole of a change of topics, so that changes come one after the other.
-    catalog: Mutex<Catalog>,
-    topics: RwLock<BTreeMap<String, Topic>>,
+    pub(crate) catalog: Mutex<Catalog>,
+    pub(crate) topics: RwLock<BTreeMap<String, Topic>>,
     producer_ids: Mutex<ProducerIds>,
     queue: Arc<FlushQueue>,
     pub(crate) space: Arc<Space>,
@@ -84,9 +85,9 @@ pub(crate) struct Inner {
 }
 
 #[derive(Clone, Debug)]
-struct Topic {
-    info: TopicInfo,
-    partitions: Vec<Arc<Partition>>,
+pub(crate) struct Topic {
+    pub(crate) info: TopicInfo,
+    pub(crate) partitions: Vec<Arc<Partition>>,
 }
 
 #[derive(Debug)]
@@ -187,6 +188,16 @@ impl Log {
         &self.inner.directory.cluster_id
     }
 
+    /// The data directory.
+    pub fn dir(&self) -> &Path {
+        &self.inner.directory.dir
+    }
+
+    /// The volume on which it lies, where that can be told.
+    pub fn volume(&self) -> Option<Volume> {
+        self.inner.directory.fs.volume(self.dir())
+    }
+
     /// Makes a topic; safe on disk when this returns.
     ///
     /// # Errors
@@ -199,6 +210,8 @@ impl Log {
         config: TopicConfig,
     ) -> Result<TopicInfo, LogError> {
         check_name(name)?;
+        let starts = vec![0; usize::try_from(partitions.clamp(0, MAX_PARTITIONS)).unwrap_or(0)];
+        hold::check_new(&config, &TopicConfig::default(), &starts)?;
         if !(1..=MAX_PARTITIONS).contains(&partitions) {
             return Err(LogError::InvalidPartitions { asked: partitions, most: MAX_PARTITIONS });
         }
@@ -256,16 +269,16 @@ impl Log {
         let config = Arc::new(TopicConfig::parse(overrides)?);
         let mut catalog = self.inner.catalog.lock();
         self.inner.check_open()?;
-        let mut stored = self.inner.stored(&catalog, name)?;
-        stored.config = config.overrides().clone();
-        catalog.put(name, stored)?;
-        let mut topics = self.inner.topics.write();
-        let topic = topics.get_mut(name).ok_or_else(|| unknown(name))?;
-        topic.info.config = Arc::clone(&config);
-        for partition in &topic.partitions {
-            partition.set_config(Arc::clone(&config));
-        }
-        Ok(topic.info.clone())
+        self.inner.check_holds(name, &config)?;
+        self.inner.put_config(&mut catalog, name, &config)
+    }
+
+    /// What [`Log::set_config`] would refuse.
+    ///
+    /// # Errors
+    /// As [`Log::set_config`].
+    pub fn check_config(&self, name: &str, overrides: Overrides) -> Result<(), LogError> {
+        self.inner.check_holds(name, &TopicConfig::parse(overrides)?)
     }
 
     /// All topics, by name.
@@ -308,6 +321,12 @@ impl Log {
     /// Removes closed segments by time and size; returns how many.
     pub fn run_retention(&self, now_ms: i64) -> usize {
         self.inner.run_retention(now_ms)
+    }
+
+    /// Makes room as it is made where appends are refused: retention, and where it may take nothing more, the
+    /// hold that keeps most is broken (rule L7). Returns how many segments went.
+    pub fn make_room(&self, now_ms: i64) -> usize {
+        self.inner.make_room(now_ms)
     }
 
     /// What it may hold at most, if there is a limit.
@@ -358,9 +377,35 @@ impl Inner {
         self.topics.read().values().flat_map(|topic| topic.partitions.clone()).collect()
     }
 
-    fn stored(&self, catalog: &Catalog, name: &str) -> Result<Stored, LogError> {
+    pub(crate) fn stored(&self, catalog: &Catalog, name: &str) -> Result<Stored, LogError> {
         let stored = catalog.topics().get(name).filter(|stored| stored.stage == Stage::Ready);
         stored.cloned().ok_or_else(|| unknown(name))
+    }
+
+    fn check_holds(&self, name: &str, config: &TopicConfig) -> Result<(), LogError> {
+        let topics = self.topics.read();
+        let topic = topics.get(name).ok_or_else(|| unknown(name))?;
+        let start = |partition: &Arc<Partition>| partition.watermarks_now().log_start;
+        let log_starts: Vec<i64> = topic.partitions.iter().map(start).collect();
+        hold::check_new(config, &topic.info.config, &log_starts)
+    }
+
+    pub(crate) fn put_config(
+        &self,
+        catalog: &mut Catalog,
+        name: &str,
+        config: &Arc<TopicConfig>,
+    ) -> Result<TopicInfo, LogError> {
+        let mut stored = self.stored(catalog, name)?;
+        stored.config = config.overrides().clone();
+        catalog.put(name, stored)?;
+        let mut topics = self.topics.write();
+        let topic = topics.get_mut(name).ok_or_else(|| unknown(name))?;
+        topic.info.config = Arc::clone(config);
+        for partition in &topic.partitions {
+            partition.set_config(Arc::clone(config));
+        }
+        Ok(topic.info.clone())
     }
 
     fn place(&self, topic: &str, topic_id: Uuid, index: i32) -> Place {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::hold;
+use crate::housekeeper::now_ms;
 use crate::partition::Partition;
 use crate::segment::Segment;
 use crate::{LogError, TopicConfig};
@@ -14,13 +16,22 @@ struct Kept {
     greatest: i64,
 }
 
+/// What retention leaves where it is, though time or size is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spare {
+    /// What a hold keeps.
+    Held,
+    /// Nothing: the log is full.
+    Nothing,
+}
+
 impl Partition {
     /// Removes closed segments that are over time or size; answers how many. A topic that is only
     /// compacted loses nothing. Blocks on the disk.
     ///
     /// # Errors
     /// Of the disk.
-    pub(crate) fn retain(&self, now_ms: i64) -> Result<usize, LogError> {
+    pub(crate) fn retain(&self, spare: Spare, now_ms: i64) -> Result<usize, LogError> {
         let config = self.config();
         if !config.cleanup.delete {
             return Ok(0);
@@ -28,8 +39,7 @@ impl Partition {
         let writer = self.writer.lock();
         self.check_usable()?;
         let segments = self.segments.read().clone();
-        let kept: Vec<Kept> = segments.iter().map(|segment| Kept::of(segment)).collect();
-        let expired = expired(&kept, &config, now_ms);
+        let expired = self.going(&segments, spare, &config, now_ms);
         let Some(next) = segments.get(expired).filter(|_| expired > 0) else { return Ok(0) };
         // Segments below the log start are left where their removal failed.
         self.raise_log_start(next.base_offset.max(self.marks().log_start))?;
@@ -37,11 +47,43 @@ impl Partition {
         Ok(expired)
     }
 
+    /// How many segments, from the oldest on, are to go.
+    fn going(
+        &self,
+        segments: &[Arc<Segment>],
+        spare: Spare,
+        config: &TopicConfig,
+        now_ms: i64,
+    ) -> usize {
+        let kept: Vec<Kept> = segments.iter().map(|segment| Kept::of(segment)).collect();
+        let expired = expired(&kept, config, now_ms);
+        let bound = match spare {
+            Spare::Held => hold::held_from(config, now_ms, self.place.index),
+            Spare::Nothing => None,
+        };
+        let Some(bound) = bound else { return expired };
+        // A segment ends where the next one begins.
+        let ends = segments.iter().skip(1).take(expired);
+        ends.take_while(|next| next.base_offset <= bound).count()
+    }
+
+    /// Bytes that would go if nothing were held.
+    pub(crate) fn kept_by_holds(&self, now_ms: i64) -> u64 {
+        let config = self.config();
+        if !config.cleanup.delete || config.holds.is_empty() || self.check_usable().is_err() {
+            return 0;
+        }
+        let segments = self.segments.read().clone();
+        let going = |spare| self.going(&segments, spare, &config, now_ms);
+        let kept = segments.get(going(Spare::Held)..going(Spare::Nothing)).unwrap_or_default();
+        kept.iter().map(|segment| segment.tip().size).sum()
+    }
+
     /// DeleteRecords: moves the log start up to `before` (-1: to the high watermark) and returns it.
     /// Blocks on the disk.
     ///
     /// # Errors
-    /// [`LogError::OffsetOutOfRange`] above the high watermark.
+    /// [`LogError::OffsetOutOfRange`] above the high watermark, [`LogError::Held`] above what a hold keeps.
     pub fn delete_records(&self, before: i64) -> Result<i64, LogError> {
         let _writer = self.writer.lock();
         self.check_usable()?;
@@ -52,9 +94,21 @@ impl Partition {
             return Err(LogError::OffsetOutOfRange { offset, log_start, log_end: high_watermark });
         }
         if offset > log_start {
+            self.check_held(offset)?;
             self.raise_log_start(offset)?;
         }
         Ok(offset.max(log_start))
+    }
+
+    /// Refuses to remove records below `offset` that a hold keeps.
+    fn check_held(&self, offset: i64) -> Result<(), LogError> {
+        let config = self.config();
+        match hold::tightest(&config, now_ms(), self.place.index) {
+            Some((hold, from)) if from < offset => {
+                Err(LogError::Held { partition: self.place.name(), hold: hold.name.clone(), from })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The caller holds the writer. The new start is safe on disk before anything goes, so that a crash
@@ -85,6 +139,18 @@ impl Partition {
         let gone = segments.iter().skip(1).take_while(|next| next.base_offset <= offset).count();
         segments.drain(..gone).collect()
     }
+}
+
+/// Runs retention over partitions; answers how many segments went.
+pub(crate) fn retained(partitions: &[Arc<Partition>], spare: Spare, now_ms: i64) -> usize {
+    let retain = |partition: &Arc<Partition>| match partition.retain(spare, now_ms) {
+        Ok(count) => count,
+        Err(error) => {
+            tracing::warn!(partition = partition.place.name(), %error, "retention failed");
+            0
+        }
+    };
+    partitions.iter().map(retain).sum()
 }
 
 impl Kept {

@@ -1,7 +1,8 @@
 //! How many bytes the log may hold in all, and how many it holds.
 //!
-//! At the limit an append is refused, and nothing is removed that its topic's own retention would keep: an
-//! operator who lowers retention decides what goes, the limit does not.
+//! At the limit, and where the disk is full, an append is refused and retention comes early; then holds are
+//! broken. Nothing is removed that its topic's own retention would keep: an operator who lowers retention
+//! decides what goes, the limit does not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -64,11 +65,16 @@ impl Share {
         let held = self.space.held();
         match self.space.most() {
             Some(most) if held + bytes > most => {
-                self.space.refused.store(true, Ordering::Relaxed);
+                self.tell_refusal();
                 Err(LogError::TotalLimit { held, most })
             }
             _ => Ok(()),
         }
+    }
+
+    /// An append was refused for want of space.
+    pub(crate) fn tell_refusal(&self) {
+        self.space.refused.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn grow(&self, bytes: u64) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use highwater_protocol::records::{Compression, TimestampType};
 
 use crate::LogError;
+use crate::hold::{FORM, HOLD_PREFIX, Hold, MAX_HOLDS};
 use crate::topic_setting::{self, ConfigKind, TOPIC_SETTINGS};
 
 /// The settings by the names Kafka gives them, as set for one topic.
@@ -111,6 +112,8 @@ pub struct TopicConfig {
     pub flush: Flush,
     /// When a sync begins by itself.
     pub flush_bound: FlushBound,
+    /// `highwater.hold.NAME`, by name.
+    pub holds: Vec<Hold>,
 }
 
 /// One setting as it is in force.
@@ -134,11 +137,7 @@ impl TopicConfig {
     /// # Errors
     /// [`LogError::InvalidConfig`] for a name that is not known or a value that does not fit.
     pub fn parse(overrides: Overrides) -> Result<Self, LogError> {
-        for (name, value) in &overrides {
-            if topic_setting::find(name).is_none() {
-                return Err(refuse(name, value, "this log does not know that setting"));
-            }
-        }
+        let holds = check_names(&overrides)?;
         let texts = Texts(&overrides);
         texts.check_without_effect()?;
         let cleanup = texts.choose("cleanup.policy", parse_cleanup)?;
@@ -165,6 +164,7 @@ impl TopicConfig {
                 messages: texts.number("flush.messages", 1, i64::MAX)?,
                 ms: texts.number("flush.ms", 0, i64::MAX)?,
             },
+            holds,
             overrides,
         })
     }
@@ -191,7 +191,15 @@ impl TopicConfig {
                 overridden: set.is_some(),
             }
         };
-        TOPIC_SETTINGS.iter().map(entry).collect()
+        let holds = self.overrides.iter().filter(|(name, _)| name.starts_with(HOLD_PREFIX));
+        let holds = holds.map(|(name, value)| ConfigEntry {
+            name: name.clone(),
+            value: value.clone(),
+            default: None,
+            kind: ConfigKind::String,
+            overridden: true,
+        });
+        TOPIC_SETTINGS.iter().map(entry).chain(holds).collect()
     }
 }
 
@@ -218,8 +226,25 @@ impl Default for TopicConfig {
             index_interval_bytes: 4096,
             flush: Flush::Durable,
             flush_bound: FlushBound { messages: i64::MAX, ms: i64::MAX },
+            holds: Vec::new(),
         }
     }
+}
+
+/// Refuses names that are not known; answers the holds.
+fn check_names(overrides: &Overrides) -> Result<Vec<Hold>, LogError> {
+    let mut holds = Vec::new();
+    for (name, value) in overrides {
+        if let Some(hold) = name.strip_prefix(HOLD_PREFIX) {
+            holds.push(Hold::parse(hold, value).ok_or_else(|| refuse(name, value, FORM))?);
+            if holds.len() > MAX_HOLDS {
+                return Err(refuse(name, value, "a topic has 100 holds at most"));
+            }
+        } else if topic_setting::find(name).is_none() {
+            return Err(refuse(name, value, "this log does not know that setting"));
+        }
+    }
+    Ok(holds)
 }
 
 const INT_MAX: i64 = i32::MAX as i64;

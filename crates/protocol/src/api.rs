@@ -125,6 +125,7 @@ apis! {
     WriteTxnMarkers = 27, 1..=1, flexible 1, WriteTxnMarkersRequest => WriteTxnMarkersResponse;
     TxnOffsetCommit = 28, 0..=4, flexible 3, TxnOffsetCommitRequest => TxnOffsetCommitResponse;
     DescribeConfigs = 32, 1..=4, flexible 4, DescribeConfigsRequest => DescribeConfigsResponse;
+    DescribeLogDirs = 35, 1..=4, flexible 2, DescribeLogDirsRequest => DescribeLogDirsResponse;
     SaslAuthenticate = 36, 0..=2, flexible 2, SaslAuthenticateRequest => SaslAuthenticateResponse;
     DeleteGroups = 42, 0..=2, flexible 2, DeleteGroupsRequest => DeleteGroupsResponse;
     IncrementalAlterConfigs = 44, 0..=1, flexible 1,

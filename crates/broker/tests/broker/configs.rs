@@ -1,11 +1,12 @@
 //! DescribeConfigs and IncrementalAlterConfigs.
 
 use highwater_protocol::{
-    AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, DescribeConfigsRequest,
-    DescribeConfigsResource, DescribeConfigsResult, ErrorCode, IncrementalAlterConfigsRequest,
+    AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, DeleteRecordsPartition,
+    DeleteRecordsRequest, DeleteRecordsTopic, DescribeConfigsRequest, DescribeConfigsResource,
+    DescribeConfigsResult, ErrorCode, IncrementalAlterConfigsRequest,
 };
 
-use crate::client::Client;
+use crate::client::{Client, plain};
 use crate::server::Server;
 
 const TOPIC: i8 = 2;
@@ -146,4 +147,44 @@ async fn a_change_that_does_not_fit_changes_nothing() {
     let checked = alter(&mut client, 1, true, &[("retention.ms", SET, Some("5"))]).await;
     assert!(checked.error_code.is_ok());
     assert_eq!(server.log.topic("t").unwrap().config.retention_ms, Some(1000), "only a check");
+}
+
+#[tokio::test]
+async fn a_hold_is_a_setting_of_its_topic_and_keeps_records_from_deletion() {
+    let server = Server::start().await;
+    let partition = server.topic("t");
+    let mut client = server.client().await;
+    for _ in 0..5 {
+        client.produce(9, "t", plain(&[7])).await;
+    }
+    let hold = "highwater.hold.audit";
+    let set = [(hold, SET, Some("2 until 2999-01-01T00:00:00Z"))];
+    assert!(alter(&mut client, 1, false, &set).await.error_code.is_ok());
+    let told = describe(&mut client, 4, TOPIC, "t", Some(&[hold])).await;
+    let told = &told.configs[0];
+    assert_eq!(told.value.as_deref(), Some("2 until 2999-01-01T00:00:00Z"));
+    assert_eq!((told.config_source, told.synonyms.len()), (1, 1), "it has no default");
+
+    assert_eq!(delete_before(&mut client, "t", 3).await, (ErrorCode::POLICY_VIOLATION, -1));
+    assert_eq!(delete_before(&mut client, "t", 2).await, (ErrorCode::NONE, 2));
+    for wrong in ["x", "1", "1:9"] {
+        let answer = alter(&mut client, 1, true, &[("highwater.hold.b", SET, Some(wrong))]).await;
+        assert_eq!(answer.error_code, ErrorCode::INVALID_CONFIG, "{wrong}");
+    }
+    let release = alter(&mut client, 1, false, &[(hold, DELETE, None)]).await;
+    assert!(release.error_code.is_ok());
+    assert_eq!(delete_before(&mut client, "t", 3).await, (ErrorCode::NONE, 3));
+    assert_eq!(partition.watermarks_now().log_start, 3);
+}
+
+async fn delete_before(client: &mut Client, topic: &str, offset: i64) -> (ErrorCode, i64) {
+    let request = DeleteRecordsRequest {
+        topics: vec![DeleteRecordsTopic {
+            name: topic.to_owned(),
+            partitions: vec![DeleteRecordsPartition { partition_index: 0, offset }],
+        }],
+        timeout_ms: 1000,
+    };
+    let answer = client.call(2, &request).await.topics.remove(0).partitions.remove(0);
+    (answer.error_code, answer.low_watermark)
 }

@@ -13,6 +13,7 @@ mod fetch;
 mod hostile;
 mod lifecycle;
 mod list_offsets;
+mod log_dirs;
 mod logins;
 mod metadata;
 mod metrics;

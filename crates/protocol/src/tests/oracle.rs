@@ -92,6 +92,7 @@ same_names! {
     WriteTxnMarkersRequest WriteTxnMarkersResponse
     TxnOffsetCommitRequest TxnOffsetCommitResponse
     DescribeConfigsRequest DescribeConfigsResponse
+    DescribeLogDirsRequest DescribeLogDirsResponse
     SaslAuthenticateRequest SaslAuthenticateResponse
     DeleteGroupsRequest DeleteGroupsResponse
     IncrementalAlterConfigsRequest IncrementalAlterConfigsResponse
