@@ -4,8 +4,11 @@
 //! in. What must outlive a crash stands in a [`StateTopic`], in Kafka's own formats, and is on disk before
 //! a client hears of it.
 
+mod blocking;
 mod clock;
 mod commits;
+mod completion;
+mod coordinator;
 mod counters;
 mod error;
 mod expiry;
@@ -17,6 +20,7 @@ mod group_settings;
 #[cfg(test)]
 mod group_tests;
 mod groups;
+mod hanging;
 mod join;
 mod journal;
 mod leave;
@@ -25,13 +29,25 @@ mod member;
 mod membership;
 mod offsets;
 mod state_topic;
+mod sweep;
 mod sync;
+mod tasks;
 mod time_out;
+mod transaction;
+mod transaction_counters;
+mod transaction_listing;
+mod transaction_log;
+#[cfg(test)]
+mod transaction_tests;
+mod transactional_id;
+mod transactions;
 mod waiting;
+mod wall_clock;
 
 pub(crate) use clock::Clock;
 pub use clock::Now;
 pub use commits::{StillOpen, TransactionalCommit};
+pub use coordinator::{Coordinator, CoordinatorConfig};
 pub use counters::describe_metrics;
 pub use error::CoordinatorError;
 pub use group::GroupState;
@@ -40,6 +56,11 @@ pub use group_settings::GroupSettings;
 pub use groups::{CONSUMER_OFFSETS, Groups};
 pub use member::Caller;
 pub use state_topic::{StateEntry, StateRecord, StateTopic, Transaction, Written};
+pub use transaction::{
+    Producer, TopicPartition, TransactionMetadata, TransactionResult, TransactionState,
+};
+pub use transaction_listing::TransactionFilter;
+pub use transactions::{TRANSACTION_STATE, Transactions, TransactionsConfig};
 pub use waiting::Waiting;
 
 /// How many cases a property is tried with: `HW_CASES` scales proofs (rule T2).

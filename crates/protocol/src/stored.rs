@@ -4,6 +4,7 @@
 mod group_metadata;
 mod offset_commit;
 mod subscription;
+mod transaction_log;
 
 use std::ops::RangeInclusive;
 
@@ -12,6 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 pub use group_metadata::*;
 pub use offset_commit::*;
 pub use subscription::*;
+pub use transaction_log::*;
 
 use crate::DecodeError;
 use crate::reader::Reader;
@@ -62,6 +64,8 @@ stored! {
     OffsetCommitValue = 0..=4, flexible 4;
     GroupMetadataKey = 2..=2, flexible NEVER;
     GroupMetadataValue = 0..=4, flexible 4;
+    TransactionLogKey = 0..=0, flexible NEVER;
+    TransactionLogValue = 0..=1, flexible 1;
 }
 
 impl ConsumerSubscription {

@@ -1,0 +1,39 @@
+//! Both coordinators of a log, made once and handed to every broker in front of it.
+
+use highwater_log::Log;
+
+use crate::transaction_counters;
+use crate::transactions::{Transactions, TransactionsConfig};
+
+/// Bounds of both coordinators.
+#[derive(Clone, Debug, Default)]
+pub struct CoordinatorConfig {
+    /// Of transactions.
+    pub transactions: TransactionsConfig,
+}
+
+/// The coordinators of one log. Clones share them; what they do by themselves ends with the last one.
+#[derive(Clone, Debug)]
+pub struct Coordinator {
+    transactions: Transactions,
+}
+
+impl Coordinator {
+    /// Starts the coordinators of a log, within a tokio runtime. They read their state back in the
+    /// background, and tell clients to come again until they have.
+    pub fn start(log: &Log, config: CoordinatorConfig) -> Self {
+        transaction_counters::describe();
+        Self { transactions: Transactions::start(log.clone(), config.transactions) }
+    }
+
+    /// Ends what they do by themselves, where it is; the next start goes on from there. Requests are told
+    /// to come again.
+    pub async fn shutdown(&self) {
+        self.transactions.tasks.shutdown().await;
+    }
+
+    /// The coordinator of transactions.
+    pub fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+}

@@ -1,0 +1,32 @@
+//! The end of a transaction by an operator's hand: one that no coordinator knows any more and that still
+//! holds readers of a partition back.
+
+use std::sync::Arc;
+
+use highwater_log::EndMarker;
+use highwater_protocol::ErrorCode;
+
+use crate::blocking::blocking;
+use crate::transactions::Transactions;
+use crate::wall_clock::now_ms;
+
+impl Transactions {
+    /// WriteTxnMarkers: writes a marker to one partition, and answers once it is on disk. Whether the
+    /// coordinator knows the transaction is not asked: that is why it is called.
+    ///
+    /// # Errors
+    /// Of the partition: unknown, offline, or aware of a newer producer or coordinator epoch.
+    pub async fn write_marker(
+        &self,
+        topic: &str,
+        index: i32,
+        marker: EndMarker,
+    ) -> Result<(), ErrorCode> {
+        let partition = self.shared.log.partition(topic, index);
+        let partition = partition.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let written = Arc::clone(&partition);
+        let appended = blocking(move || written.append_marker(marker, now_ms())).await;
+        let appended = appended.map_err(|error| error.kafka_code())?;
+        partition.durable(&appended).await.map_err(|error| error.kafka_code())
+    }
+}
