@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""confluent-kafka-python against a broker: admin, every codec, idempotence, offsets by time."""
+"""confluent-kafka-python against a broker: admin, every codec, idempotence, transactions, offsets by time."""
 
 import sys
 
@@ -130,14 +130,38 @@ def offsets(admin):
     reader.close()
 
 
-def transactions_are_refused():
-    """The broker offers none yet: the client says so at once and does not hang."""
-    producer = Producer({"bootstrap.servers": BROKER, "transactional.id": "x"})
+def transactions():
+    """A committed, an aborted and a fenced one, and what a reader at read_committed is shown."""
+    config = {"bootstrap.servers": BROKER, "transactional.id": "x"}
+    producer = Producer(config)
+    producer.init_transactions(SOON)
+    for value, end in [
+        ("kept", producer.commit_transaction),
+        ("dropped", producer.abort_transaction),
+        ("kept too", producer.commit_transaction),
+    ]:
+        producer.begin_transaction()
+        producer.produce("t", value, partition=1)
+        producer.flush(SOON)
+        end(SOON)
+    producer.begin_transaction()
+    producer.produce("t", "unfinished", partition=1)
+    producer.flush(SOON)
+    second = Producer(config)
+    second.init_transactions(SOON)
     try:
-        producer.init_transactions(3)
-    except confluent_kafka.KafkaException:
-        return
-    sys.exit("init_transactions: an error was expected")
+        producer.commit_transaction(SOON)
+        sys.exit("the first instance committed, though it is fenced")
+    except confluent_kafka.KafkaException as fenced:
+        check("fenced", fenced.args[0].fatal(), True)
+    second.begin_transaction()
+    second.produce("t", "last", partition=1)
+    second.commit_transaction(SOON)
+    reader = consumer()
+    reader.assign([TopicPartition("t", 1, 0)])
+    found = [reader.poll(SOON).value().decode() for _ in range(3)]
+    check("committed", found, ["kept", "kept too", "last"])
+    reader.close()
 
 
 def delete(admin):
@@ -152,7 +176,7 @@ def main():
     codecs()
     idempotence()
     offsets(admin)
-    transactions_are_refused()
+    transactions()
     delete(admin)
     print("confluent-kafka-python:", confluent_kafka.version(), confluent_kafka.libversion()[0])
 

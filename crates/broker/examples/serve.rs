@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use highwater_broker::{AutoCreate, Broker, BrokerConfig};
+use highwater_broker::{AutoCreate, Broker, BrokerConfig, Coordinator, CoordinatorConfig};
 use highwater_log::{Log, LogConfig, RealFileSystem};
 
 #[tokio::main]
@@ -17,7 +17,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let log = Log::open(Arc::new(RealFileSystem), &dir, LogConfig::default())?;
     let mut config = BrokerConfig::new(SocketAddr::from(([127, 0, 0, 1], port)));
     config.auto_create = AutoCreate::WhenAsked;
-    let broker = Broker::start(config, log.clone()).await?;
+    let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+    let broker = Broker::start(config, log.clone(), coordinator).await?;
     eprintln!("listening on {}, data in {}; Ctrl-C stops", broker.local_addr(), dir.display());
     tokio::signal::ctrl_c().await?;
     broker.shutdown().await;

@@ -1,6 +1,6 @@
-//! Who may write in transactions, and see them.
+//! Who may write in transactions, see them, and end those that hang.
 
-use highwater_access::Operation;
+use highwater_access::{Operation, Resource};
 use highwater_protocol::{
     AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopicResult,
@@ -8,6 +8,8 @@ use highwater_protocol::{
     DescribedProducersTopic, DescribedTransaction, EndTxnRequest, EndTxnResponse, ErrorCode,
     ListTransactionsRequest, TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse, TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+    WritableTxnMarkerPartitionResult, WritableTxnMarkerResult, WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest, WriteTxnMarkersResponse,
 };
 
 use crate::authorized::{Authorized, Verdict, take};
@@ -146,4 +148,26 @@ impl Authorized for ListTransactionsRequest {
             });
         })
     }
+}
+
+impl Authorized for WriteTxnMarkersRequest {
+    fn authorize(self, gate: &Gate) -> Verdict<Self> {
+        let allowed = gate.may(Operation::Alter, Resource::Cluster)
+            || gate.may(Operation::ClusterAction, Resource::Cluster);
+        Verdict::whole(self, allowed, unmarked)
+    }
+}
+
+fn unmarked(request: &WriteTxnMarkersRequest) -> WriteTxnMarkersResponse {
+    let error_code = ErrorCode::CLUSTER_AUTHORIZATION_FAILED;
+    let partition =
+        |index: &i32| WritableTxnMarkerPartitionResult { partition_index: *index, error_code };
+    let markers = request.markers.iter().map(|marker| {
+        let topics = marker.topics.iter().map(|topic| WritableTxnMarkerTopicResult {
+            name: topic.name.clone(),
+            partitions: topic.partition_indexes.iter().map(partition).collect(),
+        });
+        WritableTxnMarkerResult { producer_id: marker.producer_id, topics: topics.collect() }
+    });
+    WriteTxnMarkersResponse { markers: markers.collect() }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use highwater_coordinator::Coordinator;
 use highwater_log::Log;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -27,11 +28,16 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Listens and answers Kafka clients from `log`.
+    /// Listens and answers Kafka clients from `log` and its coordinators, which all brokers in front of one
+    /// log share.
     ///
     /// # Errors
     /// When the address is taken, cannot be listened on, or may not be.
-    pub async fn start(config: BrokerConfig, log: Log) -> Result<Self, BrokerError> {
+    pub async fn start(
+        config: BrokerConfig,
+        log: Log,
+        coordinator: Coordinator,
+    ) -> Result<Self, BrokerError> {
         check_address(&config)?;
         counters::describe_metrics();
         let address = config.listen;
@@ -42,6 +48,7 @@ impl Broker {
         let patience = config.limits.shutdown;
         let node = Arc::new(Node {
             log,
+            coordinator,
             advertised: advertised(&config, local_addr),
             memory: Budget::new(config.limits.memory_bytes),
             hashing: Semaphore::new(HASHED_AT_ONCE),

@@ -17,18 +17,20 @@ use crate::gate::Gate;
 use crate::outcome::Outcome;
 use crate::reply::{Answer, Reply};
 use crate::{
-    alter_configs, api_versions, create_topics, delete_records, delete_topics, describe_cluster,
-    describe_configs, describe_log_dirs, epoch_end, fetch, list_offsets, metadata, old_produce,
-    produce, producer_id, sasl,
+    add_partitions_to_txn, alter_configs, api_versions, create_topics, delete_records,
+    delete_topics, describe_cluster, describe_configs, describe_log_dirs, describe_producers,
+    describe_transactions, end_txn, epoch_end, fetch, find_coordinator, init_producer_id,
+    list_offsets, list_transactions, metadata, old_produce, produce, sasl, write_txn_markers,
 };
 
 /// The APIs that are offered. A request for another one closes the connection, as Apache Kafka
 /// does: its answer could not be read by who sent it.
-pub(crate) const OFFERED: [ApiKey; 16] = [
+pub(crate) const OFFERED: [ApiKey; 23] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
     ApiKey::Metadata,
+    ApiKey::FindCoordinator,
     ApiKey::SaslHandshake,
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
@@ -36,11 +38,17 @@ pub(crate) const OFFERED: [ApiKey; 16] = [
     ApiKey::DeleteRecords,
     ApiKey::InitProducerId,
     ApiKey::OffsetForLeaderEpoch,
+    ApiKey::AddPartitionsToTxn,
+    ApiKey::EndTxn,
+    ApiKey::WriteTxnMarkers,
     ApiKey::DescribeConfigs,
     ApiKey::DescribeLogDirs,
     ApiKey::SaslAuthenticate,
     ApiKey::IncrementalAlterConfigs,
     ApiKey::DescribeCluster,
+    ApiKey::DescribeProducers,
+    ApiKey::DescribeTransactions,
+    ApiKey::ListTransactions,
 ];
 
 /// A request that gets no answer; its connection is closed.
@@ -108,6 +116,10 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         ApiKey::Metadata => {
             call.serve(gate, body, |request| metadata::answer(node, version, request)).await
         }
+        ApiKey::FindCoordinator => {
+            let answer = |request| ready(find_coordinator::answer(node, version, request));
+            call.serve(gate, body, answer).await
+        }
         ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),
         ApiKey::ApiVersions => {
             call.serve(gate, body, |request| ready(api_versions::answer(version, &request))).await
@@ -122,10 +134,20 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
             call.serve(gate, body, |request| delete_records::answer(node, request)).await
         }
         ApiKey::InitProducerId => {
-            call.serve(gate, body, |request| producer_id::answer(node, request)).await
+            call.serve(gate, body, |request| init_producer_id::answer(node, version, request)).await
         }
         ApiKey::OffsetForLeaderEpoch => {
             call.serve(gate, body, |request| epoch_end::answer(node, request)).await
+        }
+        ApiKey::AddPartitionsToTxn => {
+            let answer = |request| add_partitions_to_txn::answer(node, version, request);
+            call.serve(gate, body, answer).await
+        }
+        ApiKey::EndTxn => {
+            call.serve(gate, body, |request| end_txn::answer(node, version, request)).await
+        }
+        ApiKey::WriteTxnMarkers => {
+            call.serve(gate, body, |request| write_txn_markers::answer(node, request)).await
         }
         ApiKey::DescribeConfigs => {
             call.serve(gate, body, |request| ready(describe_configs::answer(node, request))).await
@@ -139,6 +161,15 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         }
         ApiKey::DescribeCluster => {
             call.serve(gate, body, |request| ready(describe_cluster::answer(node, request))).await
+        }
+        ApiKey::DescribeProducers => {
+            call.serve(gate, body, |request| describe_producers::answer(node, request)).await
+        }
+        ApiKey::DescribeTransactions => {
+            call.serve(gate, body, |request| describe_transactions::answer(node, request)).await
+        }
+        ApiKey::ListTransactions => {
+            call.serve(gate, body, |request| list_transactions::answer(node, request)).await
         }
         _ => Err(Refused::NotOffered(call.api as i16)),
     }
@@ -239,6 +270,7 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::Fetch => "Fetch",
         ApiKey::ListOffsets => "ListOffsets",
         ApiKey::Metadata => "Metadata",
+        ApiKey::FindCoordinator => "FindCoordinator",
         ApiKey::SaslHandshake => "SaslHandshake",
         ApiKey::ApiVersions => "ApiVersions",
         ApiKey::CreateTopics => "CreateTopics",
@@ -246,11 +278,17 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::DeleteRecords => "DeleteRecords",
         ApiKey::InitProducerId => "InitProducerId",
         ApiKey::OffsetForLeaderEpoch => "OffsetForLeaderEpoch",
+        ApiKey::AddPartitionsToTxn => "AddPartitionsToTxn",
+        ApiKey::EndTxn => "EndTxn",
+        ApiKey::WriteTxnMarkers => "WriteTxnMarkers",
         ApiKey::DescribeConfigs => "DescribeConfigs",
         ApiKey::DescribeLogDirs => "DescribeLogDirs",
         ApiKey::SaslAuthenticate => "SaslAuthenticate",
         ApiKey::IncrementalAlterConfigs => "IncrementalAlterConfigs",
         ApiKey::DescribeCluster => "DescribeCluster",
+        ApiKey::DescribeProducers => "DescribeProducers",
+        ApiKey::DescribeTransactions => "DescribeTransactions",
+        ApiKey::ListTransactions => "ListTransactions",
         _ => "other",
     }
 }

@@ -9,18 +9,20 @@
 //! ```no_run
 //! use std::{path::Path, sync::Arc};
 //!
-//! use highwater_broker::{Broker, BrokerConfig};
+//! use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig};
 //! use highwater_log::{Log, LogConfig, RealFileSystem};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let log = Log::open(Arc::new(RealFileSystem), Path::new("data"), LogConfig::default())?;
-//! let broker = Broker::start(BrokerConfig::local(), log).await?;
+//! let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+//! let broker = Broker::start(BrokerConfig::local(), log, coordinator).await?;
 //! println!("bootstrap.servers={}", broker.local_addr());
 //! broker.shutdown().await;
 //! # Ok(())
 //! # }
 //! ```
 
+mod add_partitions_to_txn;
 mod alter_configs;
 mod api_versions;
 mod authorized;
@@ -43,14 +45,20 @@ mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
 mod describe_log_dirs;
+mod describe_producers;
+mod describe_transactions;
 mod dispatch;
+mod end_txn;
 mod epoch_end;
 mod error;
 mod fault;
 mod fetch;
+mod find_coordinator;
 mod frame;
 mod gate;
+mod init_producer_id;
 mod list_offsets;
+mod list_transactions;
 mod listener;
 mod metadata;
 mod node;
@@ -59,16 +67,20 @@ mod outcome;
 mod pace;
 mod places;
 mod produce;
-mod producer_id;
+mod producer_fenced;
 mod reading;
 mod reply;
 mod sasl;
 mod session;
 mod stream;
 mod tls;
+mod verification;
+mod write_txn_markers;
 
 pub use broker::Broker;
 pub use config::{AutoCreate, BrokerConfig, Endpoint, Limits, Reach};
+pub use highwater_coordinator::{Coordinator, CoordinatorConfig, TransactionsConfig};
+
 pub use counters::describe_metrics;
 pub use error::BrokerError;
 pub use places::{Door, Loss, Place};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use highwater_coordinator::Coordinator;
 use highwater_log::{Log, Partition};
 use tokio::sync::{Semaphore, watch};
 
@@ -16,6 +17,7 @@ pub(crate) const HASHED_AT_ONCE: usize = 2;
 /// The one broker of the cluster.
 pub(crate) struct Node {
     pub(crate) log: Log,
+    pub(crate) coordinator: Coordinator,
     pub(crate) config: BrokerConfig,
     pub(crate) advertised: Endpoint,
     pub(crate) memory: Budget,

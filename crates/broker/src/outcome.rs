@@ -1,11 +1,13 @@
 //! Which errors a response holds, to be counted.
 
 use highwater_protocol::{
-    ApiVersionsResponse, CreateTopicsResponse, DeleteRecordsResponse, DeleteTopicsResponse,
-    DescribeClusterResponse, DescribeConfigsResponse, DescribeLogDirsResponse, ErrorCode,
-    FetchResponse, IncrementalAlterConfigsResponse, InitProducerIdResponse, ListOffsetsResponse,
-    MetadataResponse, OffsetForLeaderEpochResponse, ProduceResponse, SaslAuthenticateResponse,
-    SaslHandshakeResponse,
+    AddOffsetsToTxnResponse, AddPartitionsToTxnResponse, ApiVersionsResponse, CreateTopicsResponse,
+    DeleteRecordsResponse, DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse,
+    DescribeLogDirsResponse, DescribeProducersResponse, DescribeTransactionsResponse,
+    EndTxnResponse, ErrorCode, FetchResponse, FindCoordinatorResponse,
+    IncrementalAlterConfigsResponse, InitProducerIdResponse, ListOffsetsResponse,
+    ListTransactionsResponse, MetadataResponse, OffsetForLeaderEpochResponse, ProduceResponse,
+    SaslAuthenticateResponse, SaslHandshakeResponse, WriteTxnMarkersResponse,
 };
 
 /// A response, as far as its errors go.
@@ -49,7 +51,13 @@ macro_rules! partitions {
 }
 
 whole! {
-    ApiVersionsResponse DescribeClusterResponse InitProducerIdResponse SaslAuthenticateResponse
+    AddOffsetsToTxnResponse
+    ApiVersionsResponse
+    DescribeClusterResponse
+    EndTxnResponse
+    InitProducerIdResponse
+    ListTransactionsResponse
+    SaslAuthenticateResponse
     SaslHandshakeResponse
 }
 
@@ -57,12 +65,14 @@ entries! {
     CreateTopicsResponse topics;
     DeleteTopicsResponse responses;
     DescribeConfigsResponse results;
+    DescribeTransactionsResponse transaction_states;
     IncrementalAlterConfigsResponse responses;
     MetadataResponse topics;
 }
 
 partitions! {
     DeleteRecordsResponse topics partitions;
+    DescribeProducersResponse topics partitions;
     ListOffsetsResponse topics partitions;
     OffsetForLeaderEpochResponse topics partitions;
     ProduceResponse responses partition_responses;
@@ -80,5 +90,28 @@ impl Outcome for FetchResponse {
         see(self.error_code);
         let partitions = self.responses.iter().flat_map(|topic| &topic.partitions);
         partitions.for_each(|partition| see(partition.error_code));
+    }
+}
+
+impl Outcome for AddPartitionsToTxnResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        let topics = self.results_by_topic_v3_and_below.iter();
+        let partitions = topics.flat_map(|topic| &topic.results_by_partition);
+        partitions.for_each(|partition| see(partition.partition_error_code));
+    }
+}
+
+impl Outcome for WriteTxnMarkersResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        let topics = self.markers.iter().flat_map(|marker| &marker.topics);
+        let partitions = topics.flat_map(|topic| &topic.partitions);
+        partitions.for_each(|partition| see(partition.error_code));
+    }
+}
+
+impl Outcome for FindCoordinatorResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        see(self.error_code);
+        self.coordinators.iter().for_each(|coordinator| see(coordinator.error_code));
     }
 }

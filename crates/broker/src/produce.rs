@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use highwater_log::{AppendOptions, Appended, Partition};
+use highwater_log::{Appended, Partition};
 use highwater_protocol::records::{BatchHeader, Compression};
 use highwater_protocol::{
     ErrorCode, PartitionProduceData, PartitionProduceResponse, ProduceRequest, ProduceResponse,
@@ -15,9 +15,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::blocking::blocking;
 use crate::dispatch::{Call, Refused};
 use crate::fault::Fault;
-use crate::node::{Node, now_ms};
+use crate::node::Node;
 use crate::outcome::Outcome;
 use crate::reply::Reply;
+use crate::verification::{self, Claim};
 
 /// The first version at which a batch may be compressed with zstd (KIP-110).
 const ZSTD_SINCE: i16 = 7;
@@ -83,11 +84,12 @@ fn patience(timeout_ms: i32) -> Duration {
 /// Appends what every partition was sent. Blocks on the disk.
 fn append(node: &Node, version: i16, acks_are_valid: bool, request: ProduceRequest) -> Entries {
     let refusal = refusal(&request, acks_are_valid);
+    let id = request.transactional_id;
     let of_partition = |topic: &str, data: PartitionProduceData| Entry {
         index: data.index,
         outcome: match &refusal {
             Some(fault) => Err(fault.clone()),
-            None => append_one(node, version, topic, data),
+            None => append_one(node, version, id.as_deref(), topic, data),
         },
     };
     let of_topic = |topic: TopicProduceData| {
@@ -121,13 +123,16 @@ fn is_transactional(data: &PartitionProduceData) -> bool {
 fn append_one(
     node: &Node,
     version: i16,
+    transactional_id: Option<&str>,
     topic: &str,
     data: PartitionProduceData,
 ) -> Result<(Arc<Partition>, Appended), Fault> {
     let partition = node.partition(topic, data.index)?;
     let batches = data.records.unwrap_or_default();
     check_codec(version, &batches)?;
-    let appended = partition.append(batches, AppendOptions::client(now_ms()))?;
+    let claim = Claim { version, transactional_id, topic, index: data.index };
+    let options = verification::options(node, claim, &partition, &batches)?;
+    let appended = partition.append(batches, options)?;
     Ok((partition, appended))
 }
 

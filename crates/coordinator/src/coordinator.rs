@@ -2,7 +2,6 @@
 
 use highwater_log::Log;
 
-use crate::transaction_counters;
 use crate::transactions::{Transactions, TransactionsConfig};
 
 /// Bounds of both coordinators.
@@ -22,7 +21,7 @@ impl Coordinator {
     /// Starts the coordinators of a log, within a tokio runtime. They read their state back in the
     /// background, and tell clients to come again until they have.
     pub fn start(log: &Log, config: CoordinatorConfig) -> Self {
-        transaction_counters::describe();
+        crate::describe_metrics();
         Self { transactions: Transactions::start(log.clone(), config.transactions) }
     }
 

@@ -6,6 +6,7 @@ use crate::groups::State;
 
 /// Tells the recorder what the numbers mean.
 pub fn describe_metrics() {
+    crate::transaction_counters::describe();
     describe_gauge!("highwater_kafka_groups", "Groups with members or committed offsets");
     describe_gauge!("highwater_kafka_group_members", "Members of all groups");
     describe_gauge!("highwater_kafka_group_offsets", "Committed offsets of all groups");

@@ -332,7 +332,11 @@ fn any_history_keeps_a_transaction_whole() {
         Ok(())
     });
     run.unwrap();
-    assert!(commits.get() as u32 > crate::cases(1000) / 2, "{} commits prove nothing", commits.get());
+    assert!(
+        commits.get() as u32 > crate::cases(1000) / 2,
+        "{} commits prove nothing",
+        commits.get()
+    );
 }
 
 fn init(resumes: Option<Producer>) -> Init {

@@ -8,7 +8,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_broker::{Broker, BrokerConfig, BrokerError, Endpoint, Reach};
+use highwater_broker::{
+    Broker, BrokerConfig, BrokerError, Coordinator, CoordinatorConfig, Endpoint, Reach,
+};
 use highwater_connector::SourceConnector;
 use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
 use highwater_postgres::PostgresConnector;
@@ -87,6 +89,7 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
 /// A running server.
 struct Server {
     log: Log,
+    coordinator: Coordinator,
     broker: Broker,
     /// Where the server's own parts reach the log, whatever clients are told (rule L9).
     private: Broker,
@@ -118,10 +121,12 @@ impl Server {
         gate.readiness.enter(Phase::Kafka);
         let guard = settings.kafka_guard.open()?;
         tokio::spawn(guard.clone().follow());
-        let broker = Broker::start(broker_config(settings, &guard, files), log.clone())
+        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+        let config = broker_config(settings, &guard, files);
+        let broker = Broker::start(config, log.clone(), coordinator.clone())
             .await
             .map_err(|error| broker_failure("--kafka-listen", &error))?;
-        let private = Broker::start(BrokerConfig::local(), log.clone())
+        let private = Broker::start(BrokerConfig::local(), log.clone(), coordinator.clone())
             .await
             .map_err(|error| broker_failure("the private listener", &error))?;
         let bootstrap = private.local_addr().to_string();
@@ -139,7 +144,18 @@ impl Server {
             listeners: [("--kafka-listen", broker.local_addr()), ("--http-listen", http_address)],
         };
         gate.open(checkup.router().merge(streams.router()).merge(worker.router()));
-        Ok(Self { log, broker, private, worker, streams, gate, http_address, http, stop_http })
+        Ok(Self {
+            log,
+            coordinator,
+            broker,
+            private,
+            worker,
+            streams,
+            gate,
+            http_address,
+            http,
+            stop_http,
+        })
     }
 
     fn places(&self, settings: &Settings) -> Places {
@@ -159,6 +175,7 @@ impl Server {
         stopping.part("the HTTP connections", end_http(self.http)).await;
         stopping.part("the private Kafka listener", self.private.shutdown()).await;
         stopping.part("the Kafka connections", self.broker.shutdown()).await;
+        stopping.part("the coordinators", self.coordinator.shutdown()).await;
         stopping.extend(LOG_PATIENCE);
         let log = self.log;
         let mut closed = Ok(());

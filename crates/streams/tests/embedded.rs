@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use highwater_broker::{Broker, BrokerConfig};
+use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig};
 use highwater_connector::{Generation, HW_HEADER, Hw};
 use highwater_kafka::{
     Admin, NewTopic, OutgoingRecord, Reader, Writer, WriterSettings, at_least_once,
@@ -72,7 +72,8 @@ impl Server {
     async fn up(&mut self) {
         let log = open(self.dir.path()).await;
         let config = BrokerConfig::new(self.listen);
-        let broker = Broker::start(config, log.clone()).await.unwrap();
+        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+        let broker = Broker::start(config, log.clone(), coordinator).await.unwrap();
         self.listen = broker.local_addr();
         let bootstrap = self.listen.to_string();
         let mut config = StreamsConfig::new(&bootstrap);

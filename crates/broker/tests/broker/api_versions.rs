@@ -27,7 +27,10 @@ async fn every_version_lists_what_is_offered() {
         assert_eq!(range(ApiKey::Produce), Some((0, 11)), "0, so that librdkafka compresses");
         assert_eq!(range(ApiKey::ListOffsets), Some((1, 11)));
         assert_eq!(range(ApiKey::Fetch), Some((4, 12)));
-        assert_eq!(range(ApiKey::FindCoordinator), None, "there are no groups yet");
+        assert_eq!(range(ApiKey::FindCoordinator), Some((0, 4)));
+        // Versions above would be those of the second transaction protocol.
+        assert_eq!(range(ApiKey::AddPartitionsToTxn), Some((0, 3)));
+        assert_eq!(range(ApiKey::EndTxn), Some((0, 4)));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use highwater_broker::{Broker, BrokerConfig, BrokerError, Endpoint, Reach};
+use highwater_broker::{BrokerConfig, BrokerError, Endpoint, Reach};
 use highwater_protocol::{FetchRequest, FetchResponse, MetadataRequest};
 
 use crate::client::{SOON, fetch};
@@ -13,7 +13,7 @@ use crate::server::Server;
 async fn a_taken_port_is_named() {
     let server = Server::start().await;
     let address = server.broker.local_addr();
-    let error = Broker::start(BrokerConfig::new(address), server.log.clone()).await.unwrap_err();
+    let error = server.another(BrokerConfig::new(address)).await.unwrap_err();
     assert!(matches!(error, BrokerError::AddressTaken { .. }));
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
@@ -24,13 +24,13 @@ async fn beyond_loopback_only_in_so_many_words() {
     let server = Server::start().await;
     let wildcard = SocketAddr::from(([0, 0, 0, 0], 0));
     let mut config = BrokerConfig::new(wildcard);
-    let error = Broker::start(config.clone(), server.log.clone()).await.unwrap_err();
+    let error = server.another(config.clone()).await.unwrap_err();
     assert!(matches!(error, BrokerError::Unguarded { .. }));
     config.reach = Reach::Anywhere;
-    let error = Broker::start(config.clone(), server.log.clone()).await.unwrap_err();
+    let error = server.another(config.clone()).await.unwrap_err();
     assert!(matches!(error, BrokerError::AdvertiseMissing { .. }));
     config.advertise = Some(Endpoint { host: "here".to_owned(), port: 9092 });
-    Broker::start(config, server.log.clone()).await.unwrap().shutdown().await;
+    server.another(config).await.unwrap().shutdown().await;
 }
 
 #[tokio::test]

@@ -22,4 +22,5 @@ mod rdkafka_client;
 mod server;
 mod tls;
 mod topics;
+mod transactions;
 mod users;

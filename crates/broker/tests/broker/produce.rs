@@ -3,8 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use highwater_protocol::records::{BatchBuilder, Compression};
 use highwater_protocol::{
-    ErrorCode, InitProducerIdRequest, MetadataRequest, PartitionProduceData,
-    PartitionProduceResponse, ProduceResponse,
+    ErrorCode, InitProducerIdRequest, PartitionProduceData, PartitionProduceResponse,
+    ProduceResponse,
 };
 use tokio::io::AsyncWriteExt;
 
@@ -280,19 +280,4 @@ async fn an_idempotent_producer_may_send_again() {
     let old = client.produce(9, "t", sequence(0, 2)).await;
     assert_eq!(old.error_code, ErrorCode::INVALID_PRODUCER_EPOCH);
     assert_eq!(server.partition("t", 0).watermarks_now().log_end, 3);
-}
-
-#[tokio::test]
-async fn transactions_are_refused_in_so_many_words() {
-    let (_server, mut client) = start().await;
-    let request =
-        InitProducerIdRequest { transactional_id: Some("tx".to_owned()), ..Default::default() };
-    let refused = client.call(4, &request).await;
-    assert_eq!(refused.error_code, ErrorCode::UNSUPPORTED_VERSION);
-    let mut builder = BatchBuilder::new(Compression::None).producer(1, 0, 0).transactional();
-    builder.push(1, None, Some(b"x"), &[]);
-    let refused = client.produce(9, "t", builder.build().unwrap()).await;
-    assert_eq!(refused.error_code, ErrorCode::INVALID_TXN_STATE);
-    // The connection goes on.
-    client.call(9, &MetadataRequest::default()).await;
 }

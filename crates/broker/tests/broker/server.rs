@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_broker::{Broker, BrokerConfig};
+use highwater_broker::{Broker, BrokerConfig, BrokerError, Coordinator, CoordinatorConfig};
 use highwater_log::{Log, LogConfig, Partition, RealFileSystem, TopicConfig};
 use tempfile::TempDir;
 
@@ -11,6 +11,7 @@ use crate::client::Client;
 pub(crate) struct Server {
     pub(crate) broker: Broker,
     pub(crate) log: Log,
+    pub(crate) coordinator: Coordinator,
     pub(crate) dir: TempDir,
 }
 
@@ -38,18 +39,27 @@ impl Server {
         let mut config = BrokerConfig::local();
         change(&mut config);
         let log = Log::open(Arc::new(RealFileSystem), dir.path(), log_config).unwrap();
-        let broker = Broker::start(config, log.clone()).await.unwrap();
-        Self { broker, log, dir }
+        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+        let started = Broker::start(config, log.clone(), coordinator.clone());
+        let broker = started.await.unwrap();
+        Self { broker, log, coordinator, dir }
     }
 
     /// Stops all, changes the folder, and starts again.
     pub(crate) async fn restart(self, change: impl FnOnce(&std::path::Path)) -> Self {
-        let Self { broker, log, dir } = self;
+        let Self { broker, log, coordinator, dir } = self;
         broker.shutdown().await;
+        coordinator.shutdown().await;
+        drop(coordinator);
         log.close().unwrap();
         drop(log);
         change(dir.path());
         Self::start_in(dir, LogConfig::default(), |_| {}).await
+    }
+
+    /// One more broker in front of the same log.
+    pub(crate) async fn another(&self, config: BrokerConfig) -> Result<Broker, BrokerError> {
+        Broker::start(config, self.log.clone(), self.coordinator.clone()).await
     }
 
     pub(crate) async fn client(&self) -> Client {

@@ -262,7 +262,7 @@ async fn beyond_loopback_takes_tls_and_a_login() {
         if login {
             config.access = users.access();
         }
-        let started = highwater_broker::Broker::start(config, server.log.clone()).await;
+        let started = server.another(config).await;
         assert_eq!(started.is_ok(), good, "TLS {tls}, login {login}");
         if let Err(error) = started {
             assert_eq!(error.code(), "KAFKA_LISTENER_UNGUARDED");

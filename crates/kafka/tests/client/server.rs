@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_broker::{Broker, BrokerConfig, Endpoint};
+use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig, Endpoint};
 use highwater_kafka::{Admin, NewTopic, Reader};
 use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
 use tempfile::TempDir;
@@ -66,7 +66,8 @@ impl Server {
         let address = self.proxy.address;
         let mut config = BrokerConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         config.advertise = Some(Endpoint { host: address.ip().to_string(), port: address.port() });
-        let broker = Broker::start(config, log.clone()).await.unwrap();
+        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+        let broker = Broker::start(config, log.clone(), coordinator).await.unwrap();
         self.proxy.lead_to(broker.local_addr());
         self.proxy.set(Line::Open);
         self.running = Some((broker, log));

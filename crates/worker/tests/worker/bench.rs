@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_broker::{Broker, BrokerConfig};
+use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig};
 use highwater_kafka::{Admin, Reader};
 use highwater_log::{FileSystem, Log, LogConfig, RealFileSystem};
 use highwater_worker::{Worker, WorkerConfig};
@@ -36,7 +36,8 @@ impl Bench {
     pub(crate) async fn start_on(fs: Arc<dyn FileSystem>, server: Server) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let log = Log::open(fs, dir.path(), LogConfig::default()).unwrap();
-        let broker = Broker::start(BrokerConfig::local(), log.clone()).await.unwrap();
+        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+        let broker = Broker::start(BrokerConfig::local(), log.clone(), coordinator).await.unwrap();
         let bootstrap = broker.local_addr().to_string();
         let reader = Reader::new(&bootstrap);
         let admin = Admin::new(reader.clone());
