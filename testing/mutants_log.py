@@ -26,10 +26,17 @@ PATIENCE = 120
 
 # Which test of which test program notices that the call is left out.
 KILLERS = {
+    "archive.folder": "model copies::what_retention_removed_is_in_the_archive_whenever_the_power_goes",
     "aside.folder": "model syncs::what_is_cut_with_batches_behind_it_is_kept_aside_before_it_goes",
+    "backup.begun": "model copies::an_interrupted_backup_leaves_the_one_before_and_goes_on",
+    "backup.folder": "model copies::an_interrupted_backup_leaves_the_one_before_and_goes_on",
+    "backup.topic": "model copies::a_backup_is_there_once_it_is_done",
     "catalog.folder": "model syncs::a_topic_is_there_once_it_was_made",
     "clean_mark.folder": "model syncs::a_mark_of_a_clean_end_does_not_come_back",
     "closed.folder": "model syncs::a_closed_log_is_on_disk_whole",
+    "copied.data": "model copies::a_backup_is_there_once_it_is_done",
+    "copied.partition": "model copies::a_backup_is_there_once_it_is_done",
+    "copied.segment": "model copies::a_backup_is_there_once_it_is_done",
     "cut.data": "model faults::a_failed_sync_poisons_until_the_partition_reopens_itself",
     "cut.folder": "model faults::a_segment_of_a_failed_roll_does_not_come_back_behind_a_cut",
     "directory.folder": "model faults::a_topic_that_was_half_made_or_half_removed_is_gone_after_the_start",
@@ -55,6 +62,9 @@ KILLERS = {
     "real.folder": "real_disk what_was_synced_is_there",
     "recovered.folder": "model syncs::a_segment_found_at_start_is_there_with_what_was_flushed_into_it",
     "removed.folder": "model syncs::an_interrupted_cut_leaves_no_hole",
+    "restore.done": "model copies::a_restored_folder_is_there_once_it_is_done",
+    "restored.partition": "model copies::a_restored_folder_is_there_once_it_is_done",
+    "restored.topic": "model copies::a_topic_whose_restore_was_interrupted_is_gone_and_can_come_again",
     "segment.cut": "model faults::a_write_that_fails_half_way_is_taken_back",
     "segment.data": "model syncs::what_was_flushed_is_there",
     "segment_made.folder": "model syncs::a_new_segment_is_there_with_what_was_flushed_into_it",

@@ -54,6 +54,7 @@ impl Checkup {
         findings.extend(of_limit(self.log.held_bytes(), self.log.limit_bytes(), free));
         findings.extend(of_partitions(&self.log));
         findings.extend(self.log.topics().iter().flat_map(of_holds));
+        findings.extend(of_archive(&self.log));
         findings.extend(self.worker.examine().await);
         findings.extend(self.streams.examine().await);
         findings
@@ -151,6 +152,30 @@ fn of_limit(held: u64, limit: Option<u64>, free: u64) -> Option<Finding> {
         return None;
     };
     Some(finding.about("log"))
+}
+
+/// An archive that does not work, and what is missing in one.
+fn of_archive(log: &Log) -> Vec<Finding> {
+    let fault = log.archive_fault().map(|fault| {
+        Finding::new(
+            Severity::Error,
+            fault.code(),
+            fault.to_string(),
+            "closed segments are not archived: what retention would remove waits for it, until the log is full",
+            "see to the folder that archive.dir names; it is tried again by itself",
+        )
+    });
+    let gaps = log.archive_gaps();
+    let gap = (!gaps.is_empty()).then(|| {
+        Finding::new(
+            Severity::Warning,
+            "ARCHIVE_GAP",
+            format!("records are missing between others in the archive, of {}", gaps.join(", ")),
+            "they were removed while the topic was not archived, or the log was full; a restore brings what follows the last gap",
+            "give the log more space, and see that archive.dir can be written",
+        )
+    });
+    fault.into_iter().chain(gap).map(|finding| finding.about("archive")).collect()
 }
 
 /// Rule L7: who relied on it is to know.

@@ -68,6 +68,16 @@ pub(crate) enum Command {
     /// Works on the users file (access.users_file), on this machine; a server that runs reads it
     /// again within two seconds. Passwords are kept as salted keys alone.
     User(UserArguments),
+    /// Copy all that can be seen of the log at this moment into a folder.
+    ///
+    /// The running server does it, below its backup.dir; with --data-dir it is done here, on a folder that no
+    /// server holds. What an earlier backup into the same folder has is not copied again, and that one stands
+    /// until the new one is whole.
+    Backup(BackupArguments),
+    /// Put a backup into a data folder that is empty or not there.
+    ///
+    /// Offsets, epochs, topic ids and the cluster's id are kept; every file is verified first.
+    Restore(RestoreArguments),
     /// Look for what is wrong or will be: machine, log, connectors and their sources, streams.
     ///
     /// Asks the server; where none answers, looks at settings, data folder, ports and limits here.
@@ -83,6 +93,41 @@ pub(crate) enum Command {
         /// For which shell.
         shell: clap_complete::Shell,
     },
+}
+
+/// `highwater backup`
+#[derive(Debug, Args)]
+pub(crate) struct BackupArguments {
+    /// The folder; made when missing. Of a running server: below its backup.dir, and relative to it.
+    pub(crate) dir: PathBuf,
+    /// A data folder that no server holds.
+    #[arg(long)]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// `highwater restore`
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The folder of the backup.
+    pub(crate) dir: PathBuf,
+    /// The data folder to be made.
+    #[arg(long)]
+    pub(crate) data_dir: PathBuf,
+}
+
+/// `highwater topic restore`
+#[derive(Debug, Args)]
+pub(crate) struct TopicRestore {
+    /// The folder of a backup or archive. Of a running server: its archive.dir, or below its backup.dir.
+    pub(crate) dir: PathBuf,
+    /// The topic, by its name or id.
+    pub(crate) topic: String,
+    /// Restore it under this name.
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// A data folder that no server holds.
+    #[arg(long)]
+    pub(crate) data_dir: Option<PathBuf>,
 }
 
 /// Where to look when no server answers.
@@ -357,6 +402,8 @@ pub(crate) enum TopicCommand {
     /// Retention, deletion of records and compaction take nothing that is held. Where the log is full a
     /// hold is broken, which topic show, doctor and a metric say.
     Hold(TopicHold),
+    /// Bring a topic of a backup or archive back into the server's log, or into a data folder.
+    Restore(TopicRestore),
     /// Release what a hold keeps.
     Release {
         topic: String,

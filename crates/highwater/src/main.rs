@@ -7,6 +7,8 @@ mod checkup;
 mod cli;
 mod completions;
 mod connectors;
+mod copies;
+mod copy_jobs;
 mod doctor;
 mod explain;
 mod failure;
@@ -84,6 +86,8 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Explain { code } => explain::run(cli.output, code),
         Command::Completions { shell } => completions::run(*shell),
         Command::User(user) => users::run(cli, user),
+        Command::Backup(asked) => copies::backup(cli, asked).await,
+        Command::Restore(asked) => copies::restore(cli, asked).await,
         Command::Topic(topic) => topics::run(cli, topic).await,
     }
 }

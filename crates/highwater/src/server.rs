@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use crate::announcement::{self, Places};
 use crate::checkup::Checkup;
 use crate::cli::ServerFlags;
+use crate::copy_jobs::CopyJobs;
 use crate::failure::{Exit, Failure};
 use crate::http::{self, Gate};
 use crate::http_listener;
@@ -95,6 +96,7 @@ struct Server {
     private: Broker,
     worker: Worker,
     streams: Streams,
+    copies: Arc<CopyJobs>,
     gate: Arc<Gate>,
     http_address: SocketAddr,
     http: JoinHandle<()>,
@@ -143,7 +145,10 @@ impl Server {
             kafka_guard: guard,
             listeners: [("--kafka-listen", broker.local_addr()), ("--http-listen", http_address)],
         };
-        gate.open(checkup.router().merge(streams.router()).merge(worker.router()));
+        let archive = settings.archive.as_ref().map(|archive| archive.dir.clone());
+        let copies = CopyJobs::new(log.clone(), settings.backup_dir.clone(), archive);
+        let ours = checkup.router().merge(copies.router());
+        gate.open(ours.merge(streams.router()).merge(worker.router()));
         Ok(Self {
             log,
             coordinator,
@@ -151,6 +156,7 @@ impl Server {
             private,
             worker,
             streams,
+            copies,
             gate,
             http_address,
             http,
@@ -169,6 +175,7 @@ impl Server {
     async fn stop(self, within: Duration) -> Result<(), Failure> {
         self.gate.readiness.enter(Phase::Stopping);
         let mut stopping = Stopping::within(within);
+        self.copies.stop().await;
         stopping.part("the streams' connections", self.streams.shutdown()).await;
         stopping.part("the connectors", self.worker.shutdown()).await;
         let _ = self.stop_http.send(true);
@@ -234,8 +241,10 @@ async fn open_log(settings: &Settings, gate: &Gate) -> Result<Log, Failure> {
             .remedy("make the folder, or choose another one with --data-dir")
     })?;
     let total_max_bytes = settings.log_limit.bytes(&dir)?;
-    let (fs, config) =
-        (Arc::new(RealFileSystem), LogConfig { total_max_bytes, ..LogConfig::default() });
+    let (fs, config) = (
+        Arc::new(RealFileSystem),
+        LogConfig { total_max_bytes, archive: settings.archive.clone(), ..LogConfig::default() },
+    );
     let opening = gate.readiness.opening();
     blocking(move || Log::open_observed(fs, &dir, config, opening))
         .await?

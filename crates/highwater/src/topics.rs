@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::cli::{Cli, Output, TopicArguments, TopicCommand};
 use crate::failure::Failure;
 use crate::kafka::{Cluster, failure, offset_spec, time_text};
-use crate::{output, topic_change, topic_read};
+use crate::{copies, output, topic_change, topic_read};
 
 /// Questions that are asked of a cluster at a time.
 const AT_ONCE: usize = 16;
@@ -24,6 +24,9 @@ const HEADINGS: [&str; 4] = ["NAME", "PARTITIONS", "BYTES", "RECORDS AT MOST"];
 const CONFIGS: &str = "highwater.configs";
 
 pub(crate) async fn run(cli: &Cli, arguments: &TopicArguments) -> Result<(), Failure> {
+    if let TopicCommand::Restore(asked) = &arguments.command {
+        return copies::restore_topic(cli, asked).await;
+    }
     let cluster = Cluster::new(&arguments.bootstrap)?;
     match &arguments.command {
         TopicCommand::List { internal } => list(&cluster, cli.output, *internal).await,
@@ -36,6 +39,8 @@ pub(crate) async fn run(cli: &Cli, arguments: &TopicArguments) -> Result<(), Fai
         TopicCommand::Set { topic, settings, unset } => {
             topic_change::set(&cluster, cli.output, topic, settings, unset).await
         }
+        // Not through the protocol of Kafka, which has no such thing.
+        TopicCommand::Restore(_) => Ok(()),
         TopicCommand::Delete(asked) => topic_change::delete(&cluster, cli.output, asked).await,
         TopicCommand::Hold(asked) => topic_change::hold(&cluster, cli.output, asked).await,
         TopicCommand::Release { topic, name } => {

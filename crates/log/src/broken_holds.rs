@@ -48,14 +48,17 @@ impl Inner {
     /// Gives up what one topic holds, the one that gives most back: appends are refused, and nothing else
     /// can go. Answers how many segments went.
     pub(crate) fn break_holds(&self, now_ms: i64) -> usize {
+        let works = self.archive.as_ref().is_some_and(|archive| archive.fault().is_none());
+        let spare = if works { Spare::Unarchived } else { Spare::Nothing };
         let topics: Vec<Topic> = self.topics.read().values().cloned().collect();
         let held = topics.iter().map(|topic| {
             let partitions = topic.partitions.iter();
-            (partitions.map(|partition| partition.kept_by_holds(now_ms)).sum::<u64>(), topic)
+            let kept = partitions.map(|partition| partition.kept_by_holds(spare, now_ms));
+            (kept.sum::<u64>(), topic)
         });
         let most = held.filter(|(bytes, _)| *bytes > 0).max_by_key(|(bytes, _)| *bytes);
         let Some((_, topic)) = most else { return 0 };
-        let removed = retained(&topic.partitions, Spare::Nothing, now_ms);
+        let removed = retained(&topic.partitions, spare, now_ms);
         self.mark_broken_holds(now_ms);
         removed
     }

@@ -87,6 +87,13 @@ impl Catalog {
         self.store(topics)
     }
 
+    /// Puts topics in, all or none.
+    pub(crate) fn put_all(&mut self, added: Vec<(String, Stored)>) -> Result<(), LogError> {
+        let mut topics = self.topics.clone();
+        topics.extend(added);
+        self.store(topics)
+    }
+
     /// Takes a topic for unfinished from here on, also if that cannot be stored now.
     pub(crate) fn abandon(&mut self, name: &str) -> Result<(), LogError> {
         if let Some(topic) = self.topics.get_mut(name) {

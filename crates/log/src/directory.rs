@@ -18,6 +18,9 @@ const META: &str = "meta.properties";
 const CLEAN: &str = "clean-shutdown.json";
 const PRODUCER_IDS: &str = "producer-ids";
 
+/// Stands in a directory into which a backup is restored, until it is whole.
+pub(crate) const RESTORING: &str = "restore-unfinished";
+
 /// The format of the data directory that this program writes.
 const FORMAT: u32 = 1;
 
@@ -38,6 +41,7 @@ impl Directory {
             io::ErrorKind::WouldBlock => locked(fs.as_ref(), dir),
             _ => LogError::io("lock", dir)(error),
         })?;
+        check_restored(fs.as_ref(), dir)?;
         let cluster_id = cluster_id(fs.as_ref(), &dir.join(META))?;
         remove_unfinished(fs.as_ref(), dir)?;
         Ok(Self { fs, dir: dir.to_owned(), cluster_id, _lock: lock })
@@ -92,6 +96,7 @@ pub enum Standing {
 pub fn look(fs: &dyn FileSystem, dir: &Path) -> Result<Standing, LogError> {
     let exists = |path: &Path| fs.exists(path).map_err(LogError::io("open", path));
     let (meta, lock) = (dir.join(META), dir.join(LOCK));
+    check_restored(fs, dir)?;
     if !exists(&meta)? {
         return Ok(Standing::Missing);
     }
@@ -105,6 +110,30 @@ pub fn look(fs: &dyn FileSystem, dir: &Path) -> Result<Standing, LogError> {
     Ok(if locked { Standing::InUse } else { Standing::Free })
 }
 
+/// Refuses what a restore has left half done.
+fn check_restored(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+    if fs.exists(&dir.join(RESTORING)).map_err(LogError::io("open", dir))? {
+        return Err(LogError::RestoreUnfinished { path: dir.to_owned() });
+    }
+    Ok(())
+}
+
+/// Makes the directory of a cluster that is known; its topics stand in it already.
+pub(crate) fn make(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    cluster_id: &str,
+    producer_ids: i64,
+) -> Result<(), LogError> {
+    let ids = format!("{producer_ids}\n");
+    durable_file::replace(fs, &dir.join(PRODUCER_IDS), ids.as_bytes())?;
+    durable_file::replace(fs, &dir.join(META), meta(cluster_id).as_bytes())
+}
+
+fn meta(cluster_id: &str) -> String {
+    format!("highwater.format={FORMAT}\ncluster.id={cluster_id}\n")
+}
+
 /// Who holds the directory is written in the lock's file.
 fn locked(fs: &dyn FileSystem, dir: &Path) -> LogError {
     let holder = durable_file::read_text(fs, &dir.join(LOCK));
@@ -112,7 +141,7 @@ fn locked(fs: &dyn FileSystem, dir: &Path) -> LogError {
     LogError::Locked { path: dir.to_owned(), process }
 }
 
-fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+pub(crate) fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
     if dir.as_os_str().is_empty() || fs.exists(dir).map_err(LogError::io("open", dir))? {
         return Ok(());
     }
@@ -130,8 +159,7 @@ fn cluster_id(fs: &dyn FileSystem, path: &Path) -> Result<String, LogError> {
     }
     check_new(fs, path)?;
     let cluster_id = kafka_uuid(Uuid::new_v4());
-    let text = format!("highwater.format={FORMAT}\ncluster.id={cluster_id}\n");
-    durable_file::replace(fs, path, text.as_bytes())?;
+    durable_file::replace(fs, path, meta(&cluster_id).as_bytes())?;
     // Somebody else may have made the folder a moment ago, and not have synced its name.
     if let Some(dir) = path.parent() {
         site!("new_directory.parent", durable_file::sync_parent(fs, dir))?;

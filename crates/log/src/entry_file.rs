@@ -85,6 +85,14 @@ impl<const N: usize> EntryFile<N> {
         Ok(low)
     }
 
+    /// All entries, as they stand in the file.
+    pub(crate) fn content(&self) -> Result<Vec<u8>, LogError> {
+        let mut content = vec![0; usize::try_from(self.count()).unwrap_or(0) * N];
+        let read = self.file.read_at(&mut content, 0).map_err(LogError::io("read", &self.path))?;
+        content.truncate(read);
+        Ok(content)
+    }
+
     /// Sets space aside for `entries` more.
     pub(crate) fn reserve(&self, entries: u64) -> Result<(), LogError> {
         let end = (self.count() + entries) * N as u64;

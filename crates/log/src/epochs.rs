@@ -16,6 +16,21 @@ impl Epochs {
         Self { entries: vec![(0, 0)] }
     }
 
+    /// Those that were kept elsewhere; the error says what does not fit.
+    pub(crate) fn from_entries(entries: Vec<(i32, i64)>) -> Result<Self, String> {
+        Self::parse(&Self { entries }.to_text())
+    }
+
+    /// Each epoch and where it began, of what lies below an offset.
+    pub(crate) fn below(&self, end: i64) -> Vec<(i32, i64)> {
+        let (first, others) = match self.entries.split_first() {
+            Some((first, others)) => (Some(*first), others),
+            None => (None, [].as_slice()),
+        };
+        let others = others.iter().copied().filter(|(_, start)| *start < end);
+        first.into_iter().chain(others).collect()
+    }
+
     /// The epoch in which appends are made now.
     pub(crate) fn current(&self) -> i32 {
         self.entries.last().map_or(0, |(epoch, _)| *epoch)

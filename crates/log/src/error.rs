@@ -135,6 +135,22 @@ pub enum LogError {
         /// The next offset to be given.
         log_end: i64,
     },
+    /// A data directory into which a backup was restored in part.
+    #[error("{} was restored in part; remove it and restore again", path.display())]
+    RestoreUnfinished {
+        /// The data directory.
+        path: PathBuf,
+    },
+    /// Records that must be archived before they are removed, and could not be.
+    #[error(
+        "partition {partition} keeps records until they are archived: {reason}; see to the archive, then try again"
+    )]
+    ArchiveWaits {
+        /// Topic and number, as its folder is named.
+        partition: String,
+        /// Why they could not be archived.
+        reason: String,
+    },
     /// Records that a hold keeps (rule L7).
     #[error(
         "partition {partition} is held from offset {from} by {hold}; release it with `highwater topic release` or keep what it holds"
@@ -263,6 +279,8 @@ impl LogError {
             Self::InvalidPartitions { .. } => "LOG_INVALID_PARTITIONS",
             Self::InvalidConfig { .. } => "LOG_INVALID_CONFIG",
             Self::OffsetOutOfRange { .. } => "LOG_OFFSET_OUT_OF_RANGE",
+            Self::RestoreUnfinished { .. } => "LOG_RESTORE_UNFINISHED",
+            Self::ArchiveWaits { .. } => "LOG_ARCHIVE_WAITS",
             Self::Held { .. } => "LOG_HELD",
             Self::CorruptBatch { .. } => "LOG_CORRUPT_BATCH",
             Self::InvalidRecord { .. } => "LOG_INVALID_RECORD",
@@ -288,13 +306,17 @@ impl LogError {
             | Self::Offline { .. }
             | Self::Poisoned { .. }
             | Self::Closed => ErrorCode::KAFKA_STORAGE_ERROR,
-            Self::Locked { .. } | Self::OtherVersion { .. } => ErrorCode::UNKNOWN_SERVER_ERROR,
+            Self::Locked { .. } | Self::OtherVersion { .. } | Self::RestoreUnfinished { .. } => {
+                ErrorCode::UNKNOWN_SERVER_ERROR
+            }
             Self::UnknownPartition { .. } => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
             Self::TopicExists { .. } => ErrorCode::TOPIC_ALREADY_EXISTS,
             Self::InvalidTopic { .. } => ErrorCode::INVALID_TOPIC_EXCEPTION,
             Self::InvalidPartitions { .. } => ErrorCode::INVALID_PARTITIONS,
             Self::InvalidConfig { .. } => ErrorCode::INVALID_CONFIG,
             Self::OffsetOutOfRange { .. } => ErrorCode::OFFSET_OUT_OF_RANGE,
+            // Clients try again after it.
+            Self::ArchiveWaits { .. } => ErrorCode::REQUEST_TIMED_OUT,
             Self::Held { .. } => ErrorCode::POLICY_VIOLATION,
             Self::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
             Self::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
@@ -317,6 +339,7 @@ impl LogError {
                 | Self::NoSpace { .. }
                 | Self::TotalLimit { .. }
                 | Self::Poisoned { .. }
+                | Self::ArchiveWaits { .. }
                 | Self::CorruptBatch { .. }
                 | Self::FencedLeaderEpoch { .. }
                 | Self::UnknownLeaderEpoch { .. }

@@ -25,8 +25,21 @@ const KINDS: [(FileKind, &str); 6] = [
 
 /// The file of that kind: 20 digits of the first offset (of a snapshot: the next one), and the kind.
 pub(crate) fn path(dir: &Path, offset: i64, kind: FileKind) -> PathBuf {
-    let ending = KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, ending)| ending);
-    dir.join(format!("{offset:020}.{ending}"))
+    dir.join(format!("{offset:020}.{}", ending(kind)))
+}
+
+/// Kinds that stand beside data and indexes, and are written once.
+pub(crate) const BESIDE: [FileKind; 2] = [FileKind::Snapshot, FileKind::TransactionIndex];
+
+/// How the name of a file of that kind ends.
+pub(crate) fn ending(kind: FileKind) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, ending)| ending)
+}
+
+/// The kind of a file that belongs to a segment, by the ending of its name.
+pub(crate) fn of_segment(ending: &str) -> Option<FileKind> {
+    let kind = KINDS.iter().find(|(_, known)| *known == ending)?.0;
+    (kind != FileKind::Cut).then_some(kind)
 }
 
 /// Reads a name; None for a file of another sort.

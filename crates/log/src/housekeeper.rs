@@ -80,13 +80,11 @@ impl Inner {
         }
     }
 
-    /// Appends were refused for want of space: retention comes early, and where it may take nothing more,
-    /// a hold is broken (rule L7).
+    /// Appends were refused for want of space: retention comes early; where it may take nothing more, what
+    /// waits for an archive that does not work goes; then a hold is broken (rule L7).
     pub(crate) fn make_room(&self, now_ms: i64) -> usize {
-        match self.run_retention(now_ms) {
-            0 => self.break_holds(now_ms),
-            removed => removed,
-        }
+        let steps = [Self::run_retention, Self::give_up_archive, Self::break_holds];
+        steps.iter().map(|step| step(self, now_ms)).find(|removed| *removed > 0).unwrap_or(0)
     }
 
     /// Has those synced whose policy says so, or whose `flush.ms` is over.
@@ -113,7 +111,7 @@ impl Inner {
     pub(crate) fn run_retention(&self, now_ms: i64) -> usize {
         self.expire_producers(now_ms);
         self.mark_broken_holds(now_ms);
-        retained(&self.partitions(), Spare::Held, now_ms)
+        retained(&self.partitions(), Spare::HeldAndUnarchived, now_ms)
     }
 }
 

@@ -43,9 +43,14 @@
 mod mutants;
 
 mod append;
+mod archive;
+mod archiver;
+mod backup;
 mod broken_holds;
 mod catalog;
 mod checkpoint;
+mod copies;
+mod copy_error;
 mod counters;
 mod cut;
 mod directory;
@@ -63,6 +68,7 @@ mod hold;
 mod housekeeper;
 mod log;
 mod lookup;
+mod manifest;
 mod marks;
 mod offset_index;
 mod offset_spec;
@@ -77,10 +83,12 @@ mod recovery;
 mod recovery_point;
 mod reopen;
 mod replay;
+mod restore;
 mod retention;
 mod roll;
 mod scan;
 mod segment;
+mod segment_copy;
 mod sequence;
 mod settle;
 mod space;
@@ -97,6 +105,9 @@ mod watermarks;
 pub use highwater_protocol::records::TimestampType;
 
 pub use append::{AppendOptions, Appended, Origin};
+pub use archive::ArchiveConfig;
+pub use backup::BackupSummary;
+pub use copy_error::CopyError;
 pub use counters::describe_metrics;
 pub use directory::{Standing, look};
 pub use end_marker::{EndMarker, MarkerKind};
@@ -108,6 +119,8 @@ pub use offset_spec::{FoundOffset, Isolation, OffsetSpec};
 pub use opening::Opening;
 pub use partition::Partition;
 pub use producers::ProducerState;
+pub use restore::{Restored, restore};
+pub use segment_copy::CopyProgress;
 pub use topic::{MAX_PARTITIONS, TopicInfo, check_name};
 pub use topic_config::{
     Cleanup, Compaction, ConfigEntry, Flush, FlushBound, Overrides, Roll, StoredAs, TimestampBound,

@@ -1,6 +1,6 @@
 //! The log: a data directory with topics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,6 +9,8 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
+use crate::archive::{Archive, ArchiveConfig};
+use crate::archiver::Archiver;
 use crate::catalog::{Catalog, Stage, Stored};
 use crate::checkpoint::Place;
 use crate::directory::Directory;
@@ -20,7 +22,9 @@ use crate::partition::Partition;
 use crate::recovery::Ended;
 use crate::space::Space;
 use crate::topic::{MAX_PARTITIONS, check_name};
-use crate::{FileSystem, LogError, Overrides, PartitionState, TopicConfig, TopicInfo, Volume};
+use crate::{
+    CopyError, FileSystem, LogError, Overrides, PartitionState, TopicConfig, TopicInfo, Volume,
+};
 
 /// Producer ids set aside on disk at a time; those not given are lost with a crash.
 const PRODUCER_ID_BLOCK: i64 = 1000;
@@ -43,6 +47,8 @@ pub struct LogConfig {
     /// The most bytes that all partitions may hold together; an append above it is refused until
     /// something goes. None: as many as the disk takes.
     pub total_max_bytes: Option<u64>,
+    /// Where closed segments are kept before retention removes them. None: nowhere.
+    pub archive: Option<ArchiveConfig>,
     /// A producer that was silent for so long is forgotten, unless its transaction is open (Kafka's
     /// `producer.id.expiration.ms`). Looked at when retention runs, and at start.
     pub producer_id_expiration: Duration,
@@ -56,6 +62,7 @@ impl Default for LogConfig {
             flush_interval: Duration::from_secs(1),
             retention_interval: Duration::from_secs(300),
             total_max_bytes: None,
+            archive: None,
             producer_id_expiration: Duration::from_secs(24 * 60 * 60),
         }
     }
@@ -70,17 +77,21 @@ pub struct Log {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    directory: Directory,
+    pub(crate) directory: Directory,
     opening: Arc<Opening>,
     pub(crate) config: LogConfig,
     /// Taken for the whole of a change of topics, so that changes come one after the other.
     pub(crate) catalog: Mutex<Catalog>,
     pub(crate) topics: RwLock<BTreeMap<String, Topic>>,
-    producer_ids: Mutex<ProducerIds>,
+    pub(crate) producer_ids: Mutex<ProducerIds>,
+    /// Names of topics that are being restored.
+    pub(crate) restoring: Mutex<BTreeSet<String>>,
+    pub(crate) archive: Option<Arc<Archive>>,
     queue: Arc<FlushQueue>,
     pub(crate) space: Arc<Space>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     housekeeper: Housekeeper,
+    archiver: Archiver,
     closed: Mutex<bool>,
 }
 
@@ -91,10 +102,10 @@ pub(crate) struct Topic {
 }
 
 #[derive(Debug)]
-struct ProducerIds {
+pub(crate) struct ProducerIds {
     next: i64,
     /// The first id that is not set aside on disk.
-    end: i64,
+    pub(crate) end: i64,
 }
 
 impl Log {
@@ -125,6 +136,10 @@ impl Log {
         let queue = Arc::new(FlushQueue::default());
         let threads = queue.start(config.flush_threads)?;
         let space = Arc::new(Space::new(config.total_max_bytes));
+        let archive = config.archive.clone().map(|archive| {
+            let (fs, cluster_id) = (Arc::clone(&directory.fs), directory.cluster_id.clone());
+            Arc::new(Archive::new(fs, archive, cluster_id, dir.to_owned()))
+        });
         let inner = Inner {
             directory,
             opening,
@@ -132,10 +147,13 @@ impl Log {
             catalog: Mutex::new(catalog),
             topics: RwLock::default(),
             producer_ids: Mutex::new(ProducerIds { next: unused, end: unused }),
+            restoring: Mutex::default(),
+            archive,
             queue,
             space,
             threads: Mutex::new(threads),
             housekeeper: Housekeeper::default(),
+            archiver: Archiver::default(),
             closed: Mutex::new(false),
         };
         let log = Self { inner: Arc::new(inner) };
@@ -143,7 +161,8 @@ impl Log {
         log.inner.pass_known_producers();
         log.inner.expire_producers(now_ms());
         let housekeeper = log.inner.housekeeper.start(&log.inner)?;
-        log.inner.threads.lock().extend(housekeeper);
+        let archiver = log.inner.archiver.start(&log.inner)?;
+        log.inner.threads.lock().extend(housekeeper.into_iter().chain(archiver));
         Ok(log)
     }
 
@@ -212,11 +231,15 @@ impl Log {
         check_name(name)?;
         let starts = vec![0; usize::try_from(partitions.clamp(0, MAX_PARTITIONS)).unwrap_or(0)];
         hold::check_new(&config, &TopicConfig::default(), &starts)?;
+        self.inner.check_archive(&config)?;
         if !(1..=MAX_PARTITIONS).contains(&partitions) {
             return Err(LogError::InvalidPartitions { asked: partitions, most: MAX_PARTITIONS });
         }
         let mut catalog = self.inner.catalog.lock();
         self.inner.check_open()?;
+        if self.inner.restoring.lock().contains(name) {
+            return Err(LogError::TopicExists { name: name.to_owned() });
+        }
         match catalog.topics().get(name).cloned() {
             Some(left) if left.stage == Stage::Unfinished => {
                 catalog.abandon(name)?;
@@ -329,6 +352,22 @@ impl Log {
         self.inner.make_room(now_ms)
     }
 
+    /// Copies every closed segment that is not in the archive yet, as the archiving thread does; returns how
+    /// many.
+    pub fn archive_closed(&self) -> usize {
+        self.inner.archive_closed()
+    }
+
+    /// Why the archive does not work now.
+    pub fn archive_fault(&self) -> Option<CopyError> {
+        self.inner.archive.as_ref().and_then(|archive| archive.fault())
+    }
+
+    /// Names of archived topics of which records are missing between others in the archive.
+    pub fn archive_gaps(&self) -> Vec<String> {
+        self.inner.archive.as_ref().map_or_else(Vec::new, |archive| archive.gaps())
+    }
+
     /// What it may hold at most, if there is a limit.
     pub fn limit_bytes(&self) -> Option<u64> {
         self.inner.space.most()
@@ -369,7 +408,7 @@ impl Log {
 }
 
 impl Inner {
-    fn check_open(&self) -> Result<(), LogError> {
+    pub(crate) fn check_open(&self) -> Result<(), LogError> {
         if *self.closed.lock() { Err(LogError::Closed) } else { Ok(()) }
     }
 
@@ -382,7 +421,17 @@ impl Inner {
         stored.cloned().ok_or_else(|| unknown(name))
     }
 
+    fn check_archive(&self, config: &TopicConfig) -> Result<(), LogError> {
+        if self.archive.is_some() || config.archive != Some(true) {
+            return Ok(());
+        }
+        let (name, value) = ("highwater.archive".to_owned(), "true".to_owned());
+        let reason = "the server has no archive: set archive.dir".to_owned();
+        Err(LogError::InvalidConfig { name, value, reason })
+    }
+
     fn check_holds(&self, name: &str, config: &TopicConfig) -> Result<(), LogError> {
+        self.check_archive(config)?;
         let topics = self.topics.read();
         let topic = topics.get(name).ok_or_else(|| unknown(name))?;
         let start = |partition: &Arc<Partition>| partition.watermarks_now().log_start;
@@ -408,7 +457,7 @@ impl Inner {
         Ok(topic.info.clone())
     }
 
-    fn place(&self, topic: &str, topic_id: Uuid, index: i32) -> Place {
+    pub(crate) fn place(&self, topic: &str, topic_id: Uuid, index: i32) -> Place {
         Place {
             fs: Arc::clone(&self.directory.fs),
             dir: self.directory.dir.join(format!("{topic}-{index}")),
@@ -419,11 +468,13 @@ impl Inner {
     }
 
     /// The topic with its partitions, still to be opened.
-    fn topic(&self, info: TopicInfo) -> Topic {
+    pub(crate) fn topic(&self, info: TopicInfo) -> Topic {
         let partition = |index| {
             let place = self.place(&info.name, info.id, index);
             let (queue, space) = (Arc::clone(&self.queue), Arc::clone(&self.space));
-            Partition::new(place, Arc::clone(&info.config), queue, space)
+            let siblings = usize::try_from(info.partitions).unwrap_or(0);
+            let (config, archive) = (Arc::clone(&info.config), self.archive.clone());
+            Partition::new(place, config, queue, space, archive, siblings)
         };
         let partitions = (0..info.partitions).map(partition).collect();
         Topic { info, partitions }
@@ -458,7 +509,7 @@ impl Inner {
 
     /// A folder that stands already is of a topic that the list forgot: an attempt to make it again would
     /// end by clearing it away.
-    fn check_no_folders(&self, info: &TopicInfo) -> Result<(), LogError> {
+    pub(crate) fn check_no_folders(&self, info: &TopicInfo) -> Result<(), LogError> {
         for index in 0..info.partitions {
             let dir = self.place(&info.name, info.id, index).dir;
             if self.directory.fs.exists(&dir).map_err(LogError::io("open", &dir))? {
@@ -478,7 +529,12 @@ impl Inner {
 
     /// Removes what is left of a topic that is unfinished, then its entry. That it is unfinished must be
     /// safe on disk: by the change of the catalogue, or at start by the sync that took the clean mark away.
-    fn discard(&self, catalog: &mut Catalog, name: &str, stored: &Stored) -> Result<(), LogError> {
+    pub(crate) fn discard(
+        &self,
+        catalog: &mut Catalog,
+        name: &str,
+        stored: &Stored,
+    ) -> Result<(), LogError> {
         for index in 0..stored.partitions {
             remove_folder(self.directory.fs.as_ref(), &self.place(name, stored.id, index).dir)?;
         }
@@ -486,7 +542,7 @@ impl Inner {
         catalog.remove(name)
     }
 
-    fn sync_dir(&self) -> Result<(), LogError> {
+    pub(crate) fn sync_dir(&self) -> Result<(), LogError> {
         let dir = &self.directory.dir;
         site!("directory.folder", self.directory.fs.sync_dir(dir))
             .map_err(LogError::io("sync", dir))
@@ -494,7 +550,7 @@ impl Inner {
 
     /// An id that stands in a partition must not be given again: its producer would be taken for the
     /// other, and what it sends for sent already. Only a folder that was copied badly has such ids.
-    fn pass_known_producers(&self) {
+    pub(crate) fn pass_known_producers(&self) {
         let partitions = self.partitions();
         let known = partitions.iter().filter_map(|partition| partition.greatest_producer());
         let mut ids = self.producer_ids.lock();
@@ -511,6 +567,10 @@ impl Inner {
     fn stop_threads(&self) {
         self.queue.stop();
         self.housekeeper.stop();
+        self.archiver.stop();
+        if let Some(archive) = &self.archive {
+            archive.stop();
+        }
         let threads = std::mem::take(&mut *self.threads.lock());
         if let Err(error) = flush::join(threads) {
             tracing::error!(%error, "a thread of the log ended badly");

@@ -6,10 +6,11 @@
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::watch;
 
 use crate::append::Appended;
+use crate::archive::Archive;
 use crate::checkpoint::Place;
 use crate::epochs::Epochs;
 use crate::flush::{FlushQueue, FlushTurn};
@@ -41,6 +42,10 @@ pub struct Partition {
     pub(crate) unsettled: Mutex<Unsettled>,
     fault: Mutex<Option<LogError>>,
     pub(crate) share: Share,
+    /// Where closed segments are kept before they are removed.
+    pub(crate) archive: Option<Arc<Archive>>,
+    /// How many partitions its topic has.
+    pub(crate) siblings: usize,
     /// True while appends are refused for want of space.
     pub(crate) is_full: AtomicBool,
     /// When housekeeping last found everything synced.
@@ -69,6 +74,8 @@ impl Partition {
         config: Arc<TopicConfig>,
         queue: Arc<FlushQueue>,
         space: Arc<Space>,
+        archive: Option<Arc<Archive>>,
+        siblings: usize,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             place,
@@ -81,6 +88,8 @@ impl Partition {
             unsettled: Mutex::default(),
             fault: Mutex::default(),
             share: Share::new(space),
+            archive,
+            siblings,
             is_full: AtomicBool::new(false),
             unsynced_since_ms: AtomicI64::new(i64::MAX),
             watermarks: watch::Sender::new(Marks::offline().watermarks()),
@@ -240,6 +249,12 @@ impl Partition {
 
     pub(crate) fn marks(&self) -> Marks {
         *self.marks.lock()
+    }
+
+    /// The marks, which do not move as long as they are held. They are held of many partitions at once by
+    /// a backup alone, which takes nothing else meanwhile.
+    pub(crate) fn hold_marks(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock()
     }
 
     /// Moves the marks and tells the watchers.

@@ -51,7 +51,7 @@ impl Place {
         }))
     }
 
-    fn put_recovery_point(&self, offset: i64) -> Result<(), LogError> {
+    pub(crate) fn put_recovery_point(&self, offset: i64) -> Result<(), LogError> {
         let path = self.dir.join(FILE);
         let file = self.fs.open(&path, OpenMode::Write);
         let file = file

@@ -19,9 +19,13 @@ struct Kept {
 /// What retention leaves where it is, though time or size is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Spare {
-    /// What a hold keeps.
+    /// What a hold keeps, and what is not archived yet.
+    HeldAndUnarchived,
+    /// What a hold keeps: the log is full, and the archive does not work.
     Held,
-    /// Nothing: the log is full.
+    /// What is not archived yet: the log is full.
+    Unarchived,
+    /// Nothing: the log is full, and the archive does not work.
     Nothing,
 }
 
@@ -57,25 +61,32 @@ impl Partition {
     ) -> usize {
         let kept: Vec<Kept> = segments.iter().map(|segment| Kept::of(segment)).collect();
         let expired = expired(&kept, config, now_ms);
-        let bound = match spare {
-            Spare::Held => hold::held_from(config, now_ms, self.place.index),
-            Spare::Nothing => None,
+        let held = || hold::held_from(config, now_ms, self.place.index);
+        let bounds = match spare {
+            Spare::HeldAndUnarchived => [held(), self.archive_bound(config)],
+            Spare::Held => [held(), None],
+            Spare::Unarchived => [None, self.archive_bound(config)],
+            Spare::Nothing => [None; 2],
         };
-        let Some(bound) = bound else { return expired };
+        let Some(bound) = bounds.into_iter().flatten().min() else { return expired };
         // A segment ends where the next one begins.
         let ends = segments.iter().skip(1).take(expired);
         ends.take_while(|next| next.base_offset <= bound).count()
     }
 
-    /// Bytes that would go if nothing were held.
-    pub(crate) fn kept_by_holds(&self, now_ms: i64) -> u64 {
+    /// Bytes that would go if nothing were held, sparing what else is to be spared.
+    pub(crate) fn kept_by_holds(&self, spare: Spare, now_ms: i64) -> u64 {
         let config = self.config();
         if !config.cleanup.delete || config.holds.is_empty() || self.check_usable().is_err() {
             return 0;
         }
         let segments = self.segments.read().clone();
         let going = |spare| self.going(&segments, spare, &config, now_ms);
-        let kept = segments.get(going(Spare::Held)..going(Spare::Nothing)).unwrap_or_default();
+        let with_holds = match spare {
+            Spare::Unarchived => Spare::HeldAndUnarchived,
+            _ => Spare::Held,
+        };
+        let kept = segments.get(going(with_holds)..going(spare)).unwrap_or_default();
         kept.iter().map(|segment| segment.tip().size).sum()
     }
 
@@ -83,8 +94,10 @@ impl Partition {
     /// Blocks on the disk.
     ///
     /// # Errors
-    /// [`LogError::OffsetOutOfRange`] above the high watermark, [`LogError::Held`] above what a hold keeps.
+    /// [`LogError::OffsetOutOfRange`] above the high watermark, [`LogError::Held`] above what a hold keeps,
+    /// [`LogError::ArchiveWaits`] where what would go cannot be archived.
     pub fn delete_records(&self, before: i64) -> Result<i64, LogError> {
+        self.archive_first(before)?;
         let _writer = self.writer.lock();
         self.check_usable()?;
         let marks = self.marks();
@@ -98,6 +111,18 @@ impl Partition {
             self.raise_log_start(offset)?;
         }
         Ok(offset.max(log_start))
+    }
+
+    /// Archives what a removal below `before` would take, before the writer is held.
+    fn archive_first(&self, before: i64) -> Result<(), LogError> {
+        self.check_usable()?;
+        let marks = self.marks();
+        let offset = if before == -1 { marks.shown.offset } else { before };
+        if offset <= marks.log_start || offset > marks.shown.offset {
+            return Ok(());
+        }
+        self.check_held(offset)?;
+        self.archive_below(offset)
     }
 
     /// Refuses to remove records below `offset` that a hold keeps.

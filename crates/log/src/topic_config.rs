@@ -112,6 +112,8 @@ pub struct TopicConfig {
     pub flush: Flush,
     /// When a sync begins by itself.
     pub flush_bound: FlushBound,
+    /// `highwater.archive`; None for `default`, which the server's settings decide.
+    pub archive: Option<bool>,
     /// `highwater.hold.NAME`, by name.
     pub holds: Vec<Hold>,
 }
@@ -164,6 +166,7 @@ impl TopicConfig {
                 messages: texts.number("flush.messages", 1, i64::MAX)?,
                 ms: texts.number("flush.ms", 0, i64::MAX)?,
             },
+            archive: texts.archive(cleanup)?,
             holds,
             overrides,
         })
@@ -226,6 +229,7 @@ impl Default for TopicConfig {
             index_interval_bytes: 4096,
             flush: Flush::Durable,
             flush_bound: FlushBound { messages: i64::MAX, ms: i64::MAX },
+            archive: None,
             holds: Vec::new(),
         }
     }
@@ -285,6 +289,20 @@ impl Texts<'_> {
             return Err(refuse(name, text, "it is above max.compaction.lag.ms"));
         }
         Ok(compaction)
+    }
+
+    fn archive(&self, cleanup: Cleanup) -> Result<Option<bool>, LogError> {
+        let archive = self.choose("highwater.archive", |text| match text {
+            "default" => Some(None),
+            "true" => Some(Some(true)),
+            "false" => Some(Some(false)),
+            _ => None,
+        })?;
+        if cleanup.compact && archive == Some(true) {
+            let reason = "what compaction takes is not archived; set cleanup.policy=delete";
+            return Err(refuse("highwater.archive", "true", reason));
+        }
+        Ok(archive)
     }
 
     fn roll(&self, cleanup: Cleanup, compaction: Compaction) -> Result<Roll, LogError> {

@@ -62,6 +62,7 @@ pub const TOPIC_SETTINGS: &[TopicSetting] = &[
     setting("flush.messages", NO_BOUND, Long, "Under `highwater.flush` `interval` and `os`: a sync begins when so many records are not synced."),
     setting("flush.ms", NO_BOUND, Long, "Under `highwater.flush` `interval` and `os`: a sync begins when records were not synced for so long; looked at once a second."),
     setting("follower.replication.throttled.replicas", "", List, "Taken and shown; one node replicates nothing."),
+    setting("highwater.archive", "default", Text, "`true`: a closed segment is copied below `archive.dir` before retention or DeleteRecords remove it. `default`: as the server's `archive.by_default` says. Compacted topics are not archived."),
     setting("highwater.flush", "durable", Text, "`durable`: nothing is visible, and no `acks=all` write answered, before its fsync. `interval` (synced every second) and `os` are faster and can lose what was acknowledged when the machine loses power."),
     setting("highwater.owner", "", Text, "The connector that writes the topic, as a trail has one: then nobody else but administrators writes to it, or changes this setting."),
     setting("index.interval.bytes", "4096", Int, "Bytes of records from one index entry to the next."),

@@ -1,8 +1,9 @@
 //! A file system that keeps what was synced apart from what was not: files, lengths, names. It can fill
 //! up, fail to sync, stop in the middle of anything, and lose its power.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use highwater_log::{Entry, File, FileSystem, Lock, OpenMode};
@@ -25,7 +26,7 @@ struct State {
     dice: Dice,
     /// Handles of an earlier life do nothing.
     life: u64,
-    locked: bool,
+    locked: BTreeSet<PathBuf>,
     capacity: Option<usize>,
     failing_syncs: u32,
     failing_dir_syncs: u32,
@@ -47,7 +48,7 @@ impl ModelFs {
             nodes: vec![Node::Dir(DirNode::default())],
             dice: Dice::new(seed),
             life: 0,
-            locked: false,
+            locked: BTreeSet::new(),
             capacity: None,
             failing_syncs: 0,
             failing_dir_syncs: 0,
@@ -146,7 +147,7 @@ impl ModelFs {
 impl State {
     fn restart(&mut self) {
         self.life += 1;
-        self.locked = false;
+        self.locked.clear();
         self.capacity = None;
         self.failing_syncs = 0;
         self.failing_dir_syncs = 0;
@@ -312,16 +313,16 @@ impl FileSystem for ModelFs {
         Ok(names.into_iter().map(entry).collect())
     }
 
-    fn lock(&self, _path: &Path) -> io::Result<Box<dyn Lock>> {
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let mut state = self.state();
-        if std::mem::replace(&mut state.locked, true) {
+        if !state.locked.insert(path.to_owned()) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(ModelLock { fs: self.clone(), life: state.life }))
+        Ok(Box::new(ModelLock { fs: self.clone(), life: state.life, path: path.to_owned() }))
     }
 
-    fn is_locked(&self, _path: &Path) -> io::Result<bool> {
-        Ok(self.state().locked)
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.state().locked.contains(path))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -336,6 +337,7 @@ impl FileSystem for ModelFs {
 struct ModelLock {
     fs: ModelFs,
     life: u64,
+    path: PathBuf,
 }
 
 impl Lock for ModelLock {}
@@ -344,7 +346,7 @@ impl Drop for ModelLock {
     fn drop(&mut self) {
         let mut state = self.fs.state();
         if state.life == self.life {
-            state.locked = false;
+            state.locked.remove(&self.path);
         }
     }
 }

@@ -11,6 +11,7 @@
 )]
 
 mod client;
+mod copies;
 mod dice;
 mod entry;
 mod faults;

@@ -1,0 +1,115 @@
+//! The thread that copies closed segments into the archive.
+
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::LogError;
+use crate::archive::Archive;
+use crate::log::{Inner, Topic};
+
+/// How often closed segments are looked for.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How long an archive that does not work is left alone.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// The thread.
+#[derive(Debug, Default)]
+pub(crate) struct Archiver {
+    stopped: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Archiver {
+    /// Starts it, if the log has an archive and is to do something by itself.
+    pub(crate) fn start(&self, log: &Arc<Inner>) -> Result<Option<JoinHandle<()>>, LogError> {
+        if log.archive.is_none() || log.config.housekeeping.is_none() {
+            return Ok(None);
+        }
+        let stopped = Arc::clone(&self.stopped);
+        let log = Arc::downgrade(log);
+        thread::Builder::new()
+            .name("log-archiver".to_owned())
+            .spawn(move || run(&log, &stopped))
+            .map(Some)
+            .map_err(LogError::io("start", "the archiving thread".as_ref()))
+    }
+
+    pub(crate) fn stop(&self) {
+        let (stopped, wake) = &*self.stopped;
+        *stopped.lock() = true;
+        wake.notify_all();
+    }
+}
+
+fn run(log: &Weak<Inner>, stopped: &(Mutex<bool>, Condvar)) {
+    let (stopped, wake) = stopped;
+    let mut wait = EVERY;
+    loop {
+        let mut stop = stopped.lock();
+        let until = Instant::now() + wait;
+        while !*stop && !wake.wait_until(&mut stop, until).timed_out() {}
+        if *stop {
+            return;
+        }
+        drop(stop);
+        let Some(log) = log.upgrade() else { return };
+        log.archive_closed();
+        let works = log.archive.as_ref().is_none_or(|archive| archive.fault().is_none());
+        wait = if works { EVERY } else { PAUSE };
+    }
+}
+
+impl Inner {
+    /// Copies every closed segment that is not in the archive yet; answers how many. It ends at the first
+    /// error, which [`Archive::fault`] says.
+    pub(crate) fn archive_closed(&self) -> usize {
+        let Some(archive) = &self.archive else { return 0 };
+        let topics: Vec<Topic> = self.topics.read().values().cloned().collect();
+        let mut taken = 0;
+        for partition in topics.iter().flat_map(|topic| &topic.partitions) {
+            if !archive.keeps(&partition.config()) || partition.check_readable().is_err() {
+                continue;
+            }
+            match archive.take(partition, i64::MAX) {
+                Ok(count) => taken += count,
+                Err(_) => break,
+            }
+        }
+        taken
+    }
+
+    /// What cannot be archived goes all the same: the log is full, and the archive does not work. Answers
+    /// how many segments went.
+    pub(crate) fn give_up_archive(&self, now_ms: i64) -> usize {
+        use crate::retention::{Spare, retained};
+        let without = self.archive.as_ref().is_none_or(|archive| archive.fault().is_some());
+        if !without {
+            return 0;
+        }
+        let removed = retained(&self.partitions(), Spare::Held, now_ms);
+        if removed > 0 {
+            crate::counters::unarchived(removed);
+            tracing::error!(
+                segments = removed,
+                "the log was full and the archive does not work: what retention removes was not archived"
+            );
+        }
+        removed
+    }
+}
+
+impl Drop for Archiver {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Archive {
+    /// Ends a copy that is under way.
+    pub(crate) fn stop(&self) {
+        self.progress.stop();
+    }
+}
