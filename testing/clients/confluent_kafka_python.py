@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""confluent-kafka-python against a broker: admin, every codec, idempotence, transactions, offsets by time."""
+"""confluent-kafka-python against a broker: admin, every codec, idempotence, transactions, offsets by time, groups."""
 
 import sys
 
@@ -164,6 +164,43 @@ def transactions():
     reader.close()
 
 
+def groups(admin):
+    """Two members share three partitions; what they committed is seen, moved and deleted by the admin."""
+    config = {
+        "bootstrap.servers": BROKER,
+        "group.id": "readers",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }
+    members = [Consumer(config), Consumer(config)]
+    for member in members:
+        member.subscribe(["t"])
+    held = lambda: sorted(len(member.assignment()) for member in members)
+    read = 0
+    for _ in range(SOON * 50):
+        read += sum(member.poll(0.02) is not None for member in members)
+        if held() == [1, 2] and read >= 1000:
+            break
+    check("partitions of two members", held(), [1, 2])
+    described = admin.describe_consumer_groups(["readers"])["readers"].result(SOON)
+    check("members", (described.state.name, len(described.members)), ("STABLE", 2))
+    for member in members:
+        if any(position.offset >= 0 for position in member.position(member.assignment())):
+            member.commit(asynchronous=False)
+        member.close()
+    listed = admin.list_consumer_groups().result(SOON).valid
+    check("groups", [group.group_id for group in listed if group.group_id == "readers"], ["readers"])
+    partition = TopicPartition("t", 0, 17)
+    move = confluent_kafka.ConsumerGroupTopicPartitions("readers", [partition])
+    admin.alter_consumer_group_offsets([move])["readers"].result(SOON)
+    asked = confluent_kafka.ConsumerGroupTopicPartitions("readers", [TopicPartition("t", 0)])
+    found = admin.list_consumer_group_offsets([asked])["readers"].result(SOON)
+    check("moved offset", found.topic_partitions[0].offset, 17)
+    admin.delete_consumer_groups(["readers"])["readers"].result(SOON)
+    left = admin.list_consumer_groups().result(SOON).valid
+    check("groups left", [group for group in left if group.group_id == "readers"], [])
+
+
 def delete(admin):
     admin.delete_topics(["t"])["t"].result(SOON)
     check("topics in the end", "t" in admin.list_topics(timeout=SOON).topics, False)
@@ -177,6 +214,7 @@ def main():
     idempotence()
     offsets(admin)
     transactions()
+    groups(admin)
     delete(admin)
     print("confluent-kafka-python:", confluent_kafka.version(), confluent_kafka.libversion()[0])
 

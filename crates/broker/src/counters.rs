@@ -6,6 +6,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 
 /// Tells the recorder what the numbers mean.
 pub fn describe_metrics() {
+    highwater_coordinator::describe_metrics();
     describe_gauge!("highwater_kafka_connections", "Connections that are open");
     describe_counter!("highwater_kafka_connections_total", "Connections served so far");
     describe_counter!(

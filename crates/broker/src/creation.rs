@@ -4,6 +4,7 @@ use highwater_log::{LogError, Overrides, TopicConfig, TopicInfo, check_name};
 use highwater_protocol::{CreatableTopic, ErrorCode};
 
 use crate::fault::Fault;
+use crate::internal_topic::check_not_internal;
 use crate::node::Node;
 
 /// A topic that may be made.
@@ -34,6 +35,7 @@ pub(crate) fn auto_create(node: &Node, name: &str) -> Result<TopicInfo, Fault> {
 /// What making a topic as asked would come to.
 pub(crate) fn plan(node: &Node, asked: &CreatableTopic) -> Result<Plan, Fault> {
     check_name(&asked.name)?;
+    check_not_internal(&asked.name)?;
     if node.log.topic(&asked.name).is_some() {
         return Err(LogError::TopicExists { name: asked.name.clone() }.into());
     }

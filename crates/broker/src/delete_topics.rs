@@ -8,16 +8,21 @@ use highwater_protocol::{
 
 use crate::blocking::blocking;
 use crate::fault::Fault;
+use crate::internal_topic::check_not_internal;
 use crate::node::Node;
 
 pub(crate) async fn answer(node: &Arc<Node>, request: DeleteTopicsRequest) -> DeleteTopicsResponse {
-    let node = Arc::clone(node);
+    let (coordinator, node) = (node.coordinator.clone(), Arc::clone(node));
     let by_name = |name| DeleteTopicState { name: Some(name), ..Default::default() };
     let states = request.topic_names.into_iter().map(by_name).chain(request.topics);
     let states: Vec<_> = states.collect();
     let responses =
         blocking(move || states.into_iter().map(|state| delete(&node, state)).collect());
-    DeleteTopicsResponse { responses: responses.await, ..Default::default() }
+    let responses: Vec<DeletableTopicResult> = responses.await;
+    for deleted in responses.iter().filter(|response| response.error_code.is_ok()) {
+        coordinator.groups().topic_deleted(deleted.name.as_deref().unwrap_or_default()).await;
+    }
+    DeleteTopicsResponse { responses, ..Default::default() }
 }
 
 fn delete(node: &Node, state: DeleteTopicState) -> DeletableTopicResult {
@@ -38,6 +43,7 @@ fn deleted(node: &Node, state: &DeleteTopicState) -> Result<DeletableTopicResult
         None => node.log.topics().into_iter().find(|topic| topic.id == state.topic_id),
     };
     let topic = topic.ok_or_else(|| unknown(state))?;
+    check_not_internal(&topic.name)?;
     node.log.delete_topic(&topic.name)?;
     Ok(DeletableTopicResult { name: Some(topic.name), topic_id: topic.id, ..Default::default() })
 }

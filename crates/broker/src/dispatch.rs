@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
+use highwater_coordinator::Caller;
 use highwater_protocol::{
     ApiKey, DecodeError, FetchRequest, Message, ProduceRequest, Reader, Request, RequestHeader,
     frame,
@@ -17,20 +18,30 @@ use crate::gate::Gate;
 use crate::outcome::Outcome;
 use crate::reply::{Answer, Reply};
 use crate::{
-    add_partitions_to_txn, alter_configs, api_versions, create_topics, delete_records,
-    delete_topics, describe_cluster, describe_configs, describe_log_dirs, describe_producers,
-    describe_transactions, end_txn, epoch_end, fetch, find_coordinator, init_producer_id,
-    list_offsets, list_transactions, metadata, old_produce, produce, sasl, write_txn_markers,
+    add_partitions_to_txn, alter_configs, api_versions, create_topics, delete_groups,
+    delete_records, delete_topics, describe_cluster, describe_configs, describe_groups,
+    describe_log_dirs, describe_producers, describe_transactions, end_txn, epoch_end, fetch,
+    find_coordinator, heartbeat, init_producer_id, join_group, leave_group, list_groups,
+    list_offsets, list_transactions, metadata, offset_commit, offset_delete, offset_fetch,
+    old_produce, produce, sasl, sync_group, write_txn_markers,
 };
 
 /// The APIs that are offered. A request for another one closes the connection, as Apache Kafka
 /// does: its answer could not be read by who sent it.
-pub(crate) const OFFERED: [ApiKey; 23] = [
+pub(crate) const OFFERED: [ApiKey; 33] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
     ApiKey::Metadata,
+    ApiKey::OffsetCommit,
+    ApiKey::OffsetFetch,
     ApiKey::FindCoordinator,
+    ApiKey::JoinGroup,
+    ApiKey::Heartbeat,
+    ApiKey::LeaveGroup,
+    ApiKey::SyncGroup,
+    ApiKey::DescribeGroups,
+    ApiKey::ListGroups,
     ApiKey::SaslHandshake,
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
@@ -44,7 +55,9 @@ pub(crate) const OFFERED: [ApiKey; 23] = [
     ApiKey::DescribeConfigs,
     ApiKey::DescribeLogDirs,
     ApiKey::SaslAuthenticate,
+    ApiKey::DeleteGroups,
     ApiKey::IncrementalAlterConfigs,
+    ApiKey::OffsetDelete,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
     ApiKey::DescribeTransactions,
@@ -97,7 +110,7 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
     if !call.api.versions().contains(&call.version) {
         return call.at_foreign_version(body);
     }
-    RequestHeader::decode(&mut body)?;
+    let header = RequestHeader::decode(&mut body)?;
     let (node, version) = (&gate.node, call.version);
     match call.api {
         ApiKey::Produce => match call.decode::<ProduceRequest>(body)?.authorize(gate) {
@@ -116,9 +129,38 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         ApiKey::Metadata => {
             call.serve(gate, body, |request| metadata::answer(node, version, request)).await
         }
+        ApiKey::OffsetCommit => {
+            call.serve_later(gate, body, |request| offset_commit::begin(node, version, request))
+        }
+        ApiKey::OffsetFetch => {
+            let answer = |request| ready(offset_fetch::answer(node, version, request));
+            call.serve(gate, body, answer).await
+        }
         ApiKey::FindCoordinator => {
             let answer = |request| ready(find_coordinator::answer(node, version, request));
             call.serve(gate, body, answer).await
+        }
+        ApiKey::JoinGroup => {
+            let caller = caller(gate, header);
+            let begin = |request| join_group::begin(node, caller, version, request);
+            call.serve_later(gate, body, begin)
+        }
+        ApiKey::Heartbeat => {
+            call.serve(gate, body, |request| ready(heartbeat::answer(node, &request))).await
+        }
+        ApiKey::LeaveGroup => {
+            let answer = |request| ready(leave_group::answer(node, version, request));
+            call.serve(gate, body, answer).await
+        }
+        ApiKey::SyncGroup => {
+            call.serve_later(gate, body, |request| sync_group::begin(node, request))
+        }
+        ApiKey::DescribeGroups => {
+            let answer = |request| ready(describe_groups::answer(node, version, request));
+            call.serve(gate, body, answer).await
+        }
+        ApiKey::ListGroups => {
+            call.serve(gate, body, |request| ready(list_groups::answer(node, &request))).await
         }
         ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),
         ApiKey::ApiVersions => {
@@ -156,8 +198,14 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
             call.serve(gate, body, |request| describe_log_dirs::answer(node, request)).await
         }
         ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
+        ApiKey::DeleteGroups => {
+            call.serve_later(gate, body, |request| delete_groups::begin(node, request))
+        }
         ApiKey::IncrementalAlterConfigs => {
             call.serve(gate, body, |request| alter_configs::answer(node, request)).await
+        }
+        ApiKey::OffsetDelete => {
+            call.serve_later(gate, body, |request| offset_delete::begin(node, request))
         }
         ApiKey::DescribeCluster => {
             call.serve(gate, body, |request| ready(describe_cluster::answer(node, request))).await
@@ -173,6 +221,12 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         }
         _ => Err(Refused::NotOffered(call.api as i16)),
     }
+}
+
+/// Who asks, as others in a group are shown it.
+fn caller(gate: &Gate, header: RequestHeader) -> Caller {
+    let client_id = header.client_id.unwrap_or_default();
+    Caller { client_id, client_host: format!("/{}", gate.session.peer.ip()) }
 }
 
 impl Call {
@@ -233,6 +287,32 @@ impl Call {
         }
     }
 
+    /// As [`Call::serve`], where the answer may take a while: what was asked has begun when this
+    /// returns.
+    fn serve_later<R, F>(
+        self,
+        gate: &Gate,
+        body: Bytes,
+        handler: impl FnOnce(R) -> F,
+    ) -> Result<Reply, Refused>
+    where
+        R: Authorized,
+        R::Response: Outcome + Send + 'static,
+        F: Future<Output = R::Response> + Send + 'static,
+    {
+        match self.decode::<R>(body)?.authorize(gate) {
+            Verdict::Go(request, refused) => {
+                let answering = handler(request);
+                Ok(Reply::Later(Box::pin(async move {
+                    let mut answer = answering.await;
+                    refused.add_to(&mut answer);
+                    self.answer(&answer)
+                })))
+            }
+            Verdict::No(answer) => self.ready(&answer),
+        }
+    }
+
     /// Bytes behind the request are let pass, as Apache Kafka does: librdkafka 2.16 leaves three
     /// behind a Metadata request for all topics.
     fn decode<R: Request>(self, body: Bytes) -> Result<R, DecodeError> {
@@ -270,7 +350,15 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::Fetch => "Fetch",
         ApiKey::ListOffsets => "ListOffsets",
         ApiKey::Metadata => "Metadata",
+        ApiKey::OffsetCommit => "OffsetCommit",
+        ApiKey::OffsetFetch => "OffsetFetch",
         ApiKey::FindCoordinator => "FindCoordinator",
+        ApiKey::JoinGroup => "JoinGroup",
+        ApiKey::Heartbeat => "Heartbeat",
+        ApiKey::LeaveGroup => "LeaveGroup",
+        ApiKey::SyncGroup => "SyncGroup",
+        ApiKey::DescribeGroups => "DescribeGroups",
+        ApiKey::ListGroups => "ListGroups",
         ApiKey::SaslHandshake => "SaslHandshake",
         ApiKey::ApiVersions => "ApiVersions",
         ApiKey::CreateTopics => "CreateTopics",
@@ -284,7 +372,9 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::DescribeConfigs => "DescribeConfigs",
         ApiKey::DescribeLogDirs => "DescribeLogDirs",
         ApiKey::SaslAuthenticate => "SaslAuthenticate",
+        ApiKey::DeleteGroups => "DeleteGroups",
         ApiKey::IncrementalAlterConfigs => "IncrementalAlterConfigs",
+        ApiKey::OffsetDelete => "OffsetDelete",
         ApiKey::DescribeCluster => "DescribeCluster",
         ApiKey::DescribeProducers => "DescribeProducers",
         ApiKey::DescribeTransactions => "DescribeTransactions",

@@ -12,6 +12,7 @@ use crate::blocking::blocking;
 use crate::config::AutoCreate;
 use crate::creation;
 use crate::fault::Fault;
+use crate::internal_topic::is_internal;
 use crate::node::Node;
 
 pub(crate) async fn answer(
@@ -96,6 +97,7 @@ fn described(node: &Node, topic: &TopicInfo) -> MetadataResponseTopic {
     MetadataResponseTopic {
         name: Some(topic.name.clone()),
         topic_id: topic.id,
+        is_internal: is_internal(&topic.name),
         partitions: (0..topic.partitions).map(|index| partition(node, topic, index)).collect(),
         ..Default::default()
     }

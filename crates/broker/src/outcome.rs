@@ -2,12 +2,14 @@
 
 use highwater_protocol::{
     AddOffsetsToTxnResponse, AddPartitionsToTxnResponse, ApiVersionsResponse, CreateTopicsResponse,
-    DeleteRecordsResponse, DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse,
-    DescribeLogDirsResponse, DescribeProducersResponse, DescribeTransactionsResponse,
-    EndTxnResponse, ErrorCode, FetchResponse, FindCoordinatorResponse,
-    IncrementalAlterConfigsResponse, InitProducerIdResponse, ListOffsetsResponse,
-    ListTransactionsResponse, MetadataResponse, OffsetForLeaderEpochResponse, ProduceResponse,
-    SaslAuthenticateResponse, SaslHandshakeResponse, WriteTxnMarkersResponse,
+    DeleteGroupsResponse, DeleteRecordsResponse, DeleteTopicsResponse, DescribeClusterResponse,
+    DescribeConfigsResponse, DescribeGroupsResponse, DescribeLogDirsResponse,
+    DescribeProducersResponse, DescribeTransactionsResponse, EndTxnResponse, ErrorCode,
+    FetchResponse, FindCoordinatorResponse, HeartbeatResponse, IncrementalAlterConfigsResponse,
+    InitProducerIdResponse, JoinGroupResponse, LeaveGroupResponse, ListGroupsResponse,
+    ListOffsetsResponse, ListTransactionsResponse, MetadataResponse, OffsetCommitResponse,
+    OffsetDeleteResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse,
+    SaslAuthenticateResponse, SaslHandshakeResponse, SyncGroupResponse, WriteTxnMarkersResponse,
 };
 
 /// A response, as far as its errors go.
@@ -55,16 +57,22 @@ whole! {
     ApiVersionsResponse
     DescribeClusterResponse
     EndTxnResponse
+    HeartbeatResponse
     InitProducerIdResponse
+    JoinGroupResponse
+    ListGroupsResponse
     ListTransactionsResponse
     SaslAuthenticateResponse
     SaslHandshakeResponse
+    SyncGroupResponse
 }
 
 entries! {
     CreateTopicsResponse topics;
+    DeleteGroupsResponse results;
     DeleteTopicsResponse responses;
     DescribeConfigsResponse results;
+    DescribeGroupsResponse groups;
     DescribeTransactionsResponse transaction_states;
     IncrementalAlterConfigsResponse responses;
     MetadataResponse topics;
@@ -74,6 +82,7 @@ partitions! {
     DeleteRecordsResponse topics partitions;
     DescribeProducersResponse topics partitions;
     ListOffsetsResponse topics partitions;
+    OffsetCommitResponse topics partitions;
     OffsetForLeaderEpochResponse topics partitions;
     ProduceResponse responses partition_responses;
 }
@@ -113,5 +122,29 @@ impl Outcome for FindCoordinatorResponse {
     fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
         see(self.error_code);
         self.coordinators.iter().for_each(|coordinator| see(coordinator.error_code));
+    }
+}
+
+impl Outcome for LeaveGroupResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        see(self.error_code);
+        self.members.iter().for_each(|member| see(member.error_code));
+    }
+}
+
+impl Outcome for OffsetDeleteResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        see(self.error_code);
+        let partitions = self.topics.iter().flat_map(|topic| &topic.partitions);
+        partitions.for_each(|partition| see(partition.error_code));
+    }
+}
+
+impl Outcome for OffsetFetchResponse {
+    fn each_error(&self, see: &mut dyn FnMut(ErrorCode)) {
+        see(self.error_code);
+        self.groups.iter().for_each(|group| see(group.error_code));
+        let topics = self.topics.iter().chain(self.groups.iter().flat_map(|group| &group.topics));
+        topics.flat_map(|topic| &topic.partitions).for_each(|partition| see(partition.error_code));
     }
 }

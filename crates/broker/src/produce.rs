@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::blocking::blocking;
 use crate::dispatch::{Call, Refused};
 use crate::fault::Fault;
+use crate::internal_topic::check_not_internal;
 use crate::node::Node;
 use crate::outcome::Outcome;
 use crate::reply::Reply;
@@ -127,6 +128,7 @@ fn append_one(
     topic: &str,
     data: PartitionProduceData,
 ) -> Result<(Arc<Partition>, Appended), Fault> {
+    check_not_internal(topic)?;
     let partition = node.partition(topic, data.index)?;
     let batches = data.records.unwrap_or_default();
     check_codec(version, &batches)?;

@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
-use crate::counters;
 use crate::group_settings::GroupSettings;
 use crate::groups::Groups;
 use crate::loading::Loaded;
@@ -28,7 +27,6 @@ struct Running {
 impl GroupCoordinator {
     /// Begins to read back what stands in the log, and coordinates from then on. Needs a runtime.
     pub fn start(log: Log, settings: GroupSettings) -> Self {
-        counters::describe_metrics();
         let (groups, writer) = Groups::new(log, settings, Clock::start());
         let is_new = groups.topic.existing().is_none();
         if is_new {

@@ -10,6 +10,7 @@ mod clients;
 mod configs;
 mod epochs;
 mod fetch;
+mod groups;
 mod hostile;
 mod lifecycle;
 mod list_offsets;

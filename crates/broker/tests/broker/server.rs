@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use highwater_broker::{Broker, BrokerConfig, BrokerError, Coordinator, CoordinatorConfig};
+use highwater_broker::{
+    Broker, BrokerConfig, BrokerError, Coordinator, CoordinatorConfig, GroupSettings,
+};
 use highwater_log::{Log, LogConfig, Partition, RealFileSystem, TopicConfig};
 use tempfile::TempDir;
 
@@ -25,6 +27,13 @@ impl Server {
         Self::start_in(dir, LogConfig::default(), change).await
     }
 
+    /// With other settings of groups, also after a restart.
+    pub(crate) async fn with_groups(groups: GroupSettings) -> Self {
+        let coordinators = CoordinatorConfig { groups, ..CoordinatorConfig::default() };
+        let dir = tempfile::tempdir().unwrap();
+        Self::start_whole(dir, LogConfig::default(), BrokerConfig::local(), coordinators).await
+    }
+
     /// A log that syncs only when it is told to.
     pub(crate) async fn without_flush() -> Self {
         let config = LogConfig { flush_threads: 0, housekeeping: None, ..LogConfig::default() };
@@ -38,8 +47,17 @@ impl Server {
     ) -> Self {
         let mut config = BrokerConfig::local();
         change(&mut config);
+        Self::start_whole(dir, log_config, config, CoordinatorConfig::default()).await
+    }
+
+    async fn start_whole(
+        dir: TempDir,
+        log_config: LogConfig,
+        config: BrokerConfig,
+        coordinators: CoordinatorConfig,
+    ) -> Self {
         let log = Log::open(Arc::new(RealFileSystem), dir.path(), log_config).unwrap();
-        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+        let coordinator = Coordinator::start(&log, coordinators);
         let started = Broker::start(config, log.clone(), coordinator.clone());
         let broker = started.await.unwrap();
         Self { broker, log, coordinator, dir }
