@@ -9,6 +9,7 @@ help:
 	@echo "make demo          see Highwater capture a database, survive kill -9, and be compared with its"
 	@echo "                   source; stays up for you to try things"
 	@echo "ONCE=1 make demo   the same, ending after the comparison"
+	@echo "KAFKA=apache make demo  the same on Apache Kafka; KAFKA=apache-sasl: over TLS and with a SCRAM login"
 	@echo "make test          everything that is checked: format, lints, tests, the demo and its four breaks"
 	@echo "make mutants-log   leaves out each sync and each cut of the log: a test must notice every one"
 	@echo "make fuzz          every parser under cargo-fuzz, MINUTES=10 in all; needs a nightly toolchain"
@@ -20,7 +21,7 @@ help:
 	@echo "The demo's variables (SEED, DEMO_BREAK, DEMO_KEEP) are explained in testing/demo/demo.py."
 
 demo:
-	@testing/install/install.sh
+	@testing/install/install.sh $(if $(KAFKA),test)
 	@python3 testing/demo/demo.py
 
 test:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Everything that continuous integration runs, part by part; prints the slowest ten at the end.
 
-The demo runs twice: once whole, its recorded run compared again with the client's file damaged in
-three ways, and once with the suppression of duplicates off. PARTS=name,name runs some parts only.
+The demo runs three times: once whole, its recorded run compared again with the client's file damaged
+in three ways, once with the suppression of duplicates off, and once on Apache Kafka. PARTS=name,name
+runs some parts only.
 """
 
 import json
@@ -140,6 +141,12 @@ def demo_nosuppress(report):
     verdict(report, "DEMO_BREAK=nosuppress", code == 1 and moved("nosuppress", None, result), result)
 
 
+def demo_apache(report):
+    """The demo with Apache Kafka as its log, over TLS and with a login."""
+    code, result = demo(report, "demo, KAFKA=apache-sasl", KAFKA="apache-sasl")
+    verdict(report, "demo, KAFKA=apache-sasl", code == 0, result)
+
+
 def demo(report, name, **environment):
     """One run of the demo: (exit code, the object of its last line)."""
     started = time.monotonic()
@@ -202,6 +209,7 @@ PARTS = {
     "hostile": command_part("hostile", [sys.executable, os.path.join(HOSTILE, "hostile.py")]),
     "demo": demo_whole,
     "nosuppress": demo_nosuppress,
+    "demo-apache": demo_apache,
 }
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The demo: PostgreSQL to the embedded log to a stream, with kills, and the comparison in the end.
+"""The demo: PostgreSQL to the log to a stream, with kills, and the comparison in the end.
 
 Environment:
   ONCE=1           end after the comparison; its JSON is the last line, its verdict the exit code
+  KAFKA=what       embedded (the default), apache: Apache Kafka is the log, apache-sasl: over TLS and
+                   with a SCRAM login; it is killed once, too
   SEED=n           another workload and other moments of the kills (default 1)
   DEMO_BREAK=what  drop, dup, swap: damage the client's finished file; nosuppress: run the stream as
                    atLeastOnce. Each must make the comparison fail.
@@ -19,6 +21,7 @@ import tempfile
 import time
 
 import farewell
+import kafka
 import processes
 from collect import collect, end_of, list_trail
 from compare import count_reappended
@@ -60,7 +63,7 @@ class Client:
 class Demo:
     """One run, from the empty folder to the comparison."""
 
-    def __init__(self, folder, broken):
+    def __init__(self, folder, broken, log):
         self.folder = folder
         self.name = NAME
         self.broken = broken
@@ -69,7 +72,8 @@ class Demo:
         postgres_port, kafka_port, http_port = processes.free_ports(3)
         self.postgres = Postgres(folder, postgres_port)
         self.binary = None
-        self.server = Server(None, folder, kafka_port, http_port)
+        self.kafka = kafka.make(log, folder, kafka_port)
+        self.server = Server(None, folder, self.kafka, http_port)
         self.client = Client(self.server, folder)
         self.watch = Watch(self.client.file)
         self.workload = None
@@ -95,6 +99,9 @@ class Demo:
             sizes = f"\\set customers {CUSTOMERS}\n\\set orders {ORDERS}\n\\set lines_each {LINES_EACH}\n"
             self.postgres.run(sizes + file.read())
         detail(f"{CUSTOMERS} customers, {ORDERS} orders, {ORDERS * LINES_EACH} order lines")
+        if not isinstance(self.kafka, kafka.Embedded):
+            say("Starting Apache Kafka")
+            self.kafka.start()
         say("Starting Highwater, the workload and the client")
         self.server.start()
         self.start_workload()
@@ -163,7 +170,7 @@ class Demo:
     def trail_end(self):
         """The number of records in the trail; none before it is made."""
         try:
-            return end_of(self.server.kafka, NAME, "-1")
+            return end_of(self.kafka.address, NAME, "-1")
         except subprocess.CalledProcessError:
             return 0
 
@@ -177,6 +184,11 @@ class Demo:
         self.killer.wait(1, 2)
         for turn in ("client", "server", "both", "server", "client"):
             self.kill(turn)
+        if isinstance(self.kafka, kafka.Apache):
+            self.kafka.kill()
+            detail(f"Apache Kafka killed and started again ({self.committed()} transactions committed)")
+            self.killer.wait(0.7, 2.5)
+            self.check()
         while self.killer.server_kills < MOST_SERVER_KILLS and not self.seen_enough():
             self.kill("server")
 
@@ -207,7 +219,7 @@ class Demo:
 
     def seen_enough(self):
         """Whether some kill fell on commits in flight, and some record was appended again."""
-        list_trail(self.path("trail.txt"), self.server.kafka, NAME)
+        list_trail(self.path("trail.txt"), self.kafka.address, NAME)
         return self.killer.in_flight > 0 and count_reappended(self.path("trail.txt")) > 0
 
     def finish(self):
@@ -240,7 +252,7 @@ class Demo:
         say("Asking the witnesses, and comparing")
         record = os.environ.get("DEMO_KEEP") or self.path("record")
         os.makedirs(record, exist_ok=True)
-        collect(record, self.postgres, self.server.kafka, NAME)
+        collect(record, self.postgres, self.kafka.address, NAME)
         for name in ("client.jsonl", "kills.jsonl", "server.log", "client.log"):
             shutil.copyfile(self.path(name), os.path.join(record, name))
         if self.broken in DAMAGES:
@@ -280,6 +292,7 @@ class Demo:
         if self.killer:
             self.killer.close()
         self.server.stop()
+        self.kafka.stop()
         self.postgres.stop()
 
 
@@ -309,12 +322,15 @@ def main():
     broken = os.environ.get("DEMO_BREAK", "")
     if broken not in ("", "nosuppress", *DAMAGES):
         sys.exit(f"DEMO_BREAK is {broken!r}; it can be nosuppress, {', '.join(DAMAGES)}")
+    log = os.environ.get("KAFKA", "embedded")
+    if log not in kafka.SECURITY:
+        sys.exit(f"KAFKA is {log!r}; it can be {', '.join(kafka.SECURITY)}")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     folder = tempfile.mkdtemp(prefix="highwater-demo-")
     os.chmod(folder, 0o755)  # PostgreSQL may run as another user
     say(f"Working in {folder}, which is kept if the demo fails")
-    demo, code = Demo(folder, broken), None
+    demo, code = Demo(folder, broken, log), None
     try:
         code = demo.run()
         if os.environ.get("ONCE") != "1":

@@ -48,7 +48,7 @@ def stay(demo):
     name, http = demo.name, demo.server.http
     text = TEXT.format(
         postgres=demo.postgres.port, database=DATABASE, admin=ADMIN, password=ADMIN_PASSWORD,
-        kafka=demo.server.kafka, http=http, name=name, folder=demo.folder,
+        kafka=demo.kafka.address, http=http, name=name, folder=demo.folder,
         highwater=demo.server.binary,
     )  # fmt: skip
     print(text, flush=True)

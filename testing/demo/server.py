@@ -34,12 +34,11 @@ class RestError(Exception):
 class Server:
     """One Highwater server that can be killed and started again on the same data and ports."""
 
-    def __init__(self, binary, folder, kafka_port, http_port):
+    def __init__(self, binary, folder, home, http_port):
         self.binary = binary
         self.log = os.path.join(folder, "server.log")
-        self.data = os.path.join(folder, "highwater-data")
         self.config = os.path.join(folder, "highwater.toml")
-        self.kafka = f"127.0.0.1:{kafka_port}"
+        self.home = home
         self.http = f"127.0.0.1:{http_port}"
         self.child = None
 
@@ -48,13 +47,16 @@ class Server:
         with open(self.config, "a", encoding="utf-8"):
             pass  # the defaults do
         self.child = processes.start(
-            [
-                self.binary, "server", "--config", self.config, "--data-dir", self.data,
-                "--kafka-listen", self.kafka, "--http-listen", self.http,
-            ],
-            self.log, death_signal=signal.SIGTERM,
-        )  # fmt: skip
+            [self.binary, "server", "--config", self.config, "--http-listen", self.http, *self.home.flags()],
+            self.log,
+            death_signal=signal.SIGTERM,
+        )
         processes.wait_until("Highwater answers", 90, self.answers)
+
+    @property
+    def kafka(self):
+        """Where Kafka clients find the log."""
+        return self.home.address
 
     def answers(self):
         """Whether REST answers; an error when the process is gone."""

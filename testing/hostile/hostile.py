@@ -22,6 +22,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 sys.path.insert(0, os.path.join(REPOSITORY, "testing", "demo"))
 
 import flood  # noqa: E402
+import kafka  # noqa: E402
 import processes  # noqa: E402
 import server as highwater  # noqa: E402
 import strangers  # noqa: E402
@@ -250,15 +251,21 @@ def slow(watched, server, client):
     return check("slow connections add at most 64 MB", added <= MOST_ADDED, detail)
 
 
+def make_server(binary, folder):
+    """One with the embedded log, on free ports."""
+    kafka_port, http_port = processes.free_ports(2)
+    return highwater.Server(binary, folder, kafka.Embedded(folder, kafka_port), http_port)
+
+
 def few_files(binary, folder):
     """A server that may open few files says so, and serves all the same."""
     os.makedirs(folder)
-    server = highwater.Server(binary, folder, *processes.free_ports(2))
+    server = make_server(binary, folder)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))
-    shell = ["bash", "-c", 'ulimit -Hn 300 && exec "$0" "$@"', binary, "server", "--data-dir", server.data]
+    shell = ["bash", "-c", 'ulimit -Hn 300 && exec "$0" "$@"', binary, "server", *server.home.flags()]
     server.child = processes.start(
-        [*shell, "--kafka-listen", server.kafka, "--http-listen", server.http], server.log
+        [*shell, "--http-listen", server.http], server.log
     )  # fmt: skip
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
@@ -312,7 +319,7 @@ def main():
     print(f"SEED={SEED}", flush=True)
     folder = tempfile.mkdtemp(prefix="highwater-hostile-")
     binary = os.path.abspath(os.environ.get("HIGHWATER") or highwater.build())
-    server = highwater.Server(binary, folder, *processes.free_ports(2))
+    server = make_server(binary, folder)
     good = False
     try:
         server.start()

@@ -2,6 +2,7 @@
 # A throw-away Apache Kafka, from Maven Central, and its tools: one KRaft node (broker and controller
 # in one process) in a folder of its own, on the loopback.
 set -euo pipefail
+shopt -s inherit_errexit
 
 help() {
     cat <<'HELP'
@@ -22,6 +23,7 @@ Keys with a meaning of their own; any other is a broker setting (auto.create.top
   security=plaintext|ssl|sasl_plaintext|sasl_ssl
                   what clients must speak (plaintext). SASL has the users admin (a super user of an
                   authorizer) and app, for PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512
+  advertise=HOST:PORT  what clients are told to connect to, such as a proxy (127.0.0.1:PORT)
   password=WORD   the password of those users (app-secret, and admin-secret for admin)
   client.auth=none|requested|required
                   whether TLS asks clients for a certificate (none)
@@ -109,13 +111,14 @@ free_port() {
 }
 
 # What start was told, apart from settings of the broker.
-security=plaintext password= client_auth=none features=() heap=384m jvm=$brief settings=()
+security=plaintext advertise= password= client_auth=none features=() heap=384m jvm=$brief settings=()
 
 read_options() {
     local option
     for option in "$@"; do
         case $option in
             security=*) security=${option#*=} ;;
+            advertise=*) advertise=${option#*=} ;;
             password=*) password=${option#*=} ;;
             client.auth=*) client_auth=${option#*=} ;;
             feature=*) features+=(--feature "${option#*=}") ;;
@@ -201,7 +204,7 @@ node.id=1
 controller.quorum.voters=1@127.0.0.1:$controller
 controller.listener.names=CONTROLLER
 listeners=CLIENT://127.0.0.1:$port,INTERNAL://127.0.0.1:$internal,CONTROLLER://127.0.0.1:$controller
-advertised.listeners=CLIENT://127.0.0.1:$port,INTERNAL://127.0.0.1:$internal
+advertised.listeners=CLIENT://${advertise:-127.0.0.1:$port},INTERNAL://127.0.0.1:$internal
 listener.security.protocol.map=CLIENT:${security^^},INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=INTERNAL
 log.dirs=$dir/data

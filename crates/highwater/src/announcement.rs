@@ -12,22 +12,33 @@ const DEFAULT_HTTP: &str = "127.0.0.1:8083";
 
 /// Where a server can be reached.
 pub(crate) struct Places {
-    pub(crate) data_dir: PathBuf,
-    pub(crate) kafka: SocketAddr,
+    pub(crate) log: LogPlace,
     pub(crate) http: SocketAddr,
 }
 
+/// Where the log is.
+pub(crate) enum LogPlace {
+    /// In this process.
+    Embedded { data_dir: PathBuf, kafka: SocketAddr, found: String },
+    /// In a cluster, described in words.
+    Cluster(String),
+}
+
 /// The text, for a terminal and for a file alike.
-pub(crate) fn text(places: &Places, opening: &Opening) -> String {
-    let Places { data_dir, kafka, http } = places;
-    let facts = [
-        ("data folder", whole(data_dir)),
-        ("log", found(opening)),
-        ("Kafka clients", kafka.to_string()),
+pub(crate) fn text(Places { log, http }: &Places) -> String {
+    let mut facts = match log {
+        LogPlace::Cluster(described) => vec![("log", described.clone())],
+        LogPlace::Embedded { data_dir, kafka, found } => vec![
+            ("data folder", whole(data_dir)),
+            ("log", found.clone()),
+            ("Kafka clients", kafka.to_string()),
+        ],
+    };
+    facts.extend([
         ("REST and streams", format!("http://{http}")),
         ("health", format!("http://{http}/highwater/v1/health/ready")),
         ("metrics", format!("http://{http}/metrics")),
-    ];
+    ]);
     format!(
         "highwater {} is up\n{}\n\nTry next, in another terminal; Ctrl-C here stops it:\n{}",
         env!("CARGO_PKG_VERSION"),
@@ -42,7 +53,7 @@ fn whole(data_dir: &Path) -> String {
 }
 
 /// How the log was found.
-fn found(opening: &Opening) -> String {
+pub(crate) fn found(opening: &Opening) -> String {
     let left = match (opening.partitions(), opening.unclean()) {
         (0, _) => return "new".to_owned(),
         (all, 0) => format!("{all} partitions, closed cleanly at the last stop"),

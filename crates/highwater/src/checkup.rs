@@ -1,18 +1,20 @@
 //! `GET /highwater/v1/doctor`: what a running server finds wrong with itself and what it stands on.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::routing::get;
 use axum::{Json, Router};
 use highwater_connector::{Finding, Severity};
+use highwater_kafka::Bootstrap;
 use highwater_log::{Log, LogError, Opening, PartitionState, TopicInfo};
 use highwater_streams::Streams;
 use highwater_worker::Worker;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use crate::apache;
 use crate::kafka_guard::OpenGuard;
 use crate::machine;
 use crate::open_files::OpenFiles;
@@ -21,13 +23,19 @@ use crate::open_files::OpenFiles;
 pub(crate) struct Checkup {
     /// One at a time: it syncs files and logs in at the sources, whoever asks.
     pub(crate) one: Mutex<()>,
-    pub(crate) log: Log,
+    pub(crate) log: Checked,
     pub(crate) worker: Worker,
     pub(crate) streams: Streams,
-    pub(crate) data_dir: PathBuf,
-    pub(crate) kafka_guard: OpenGuard,
     /// Flags and addresses of the listeners.
-    pub(crate) listeners: [(&'static str, SocketAddr); 2],
+    pub(crate) listeners: Vec<(&'static str, SocketAddr)>,
+}
+
+/// Where the log is that is looked at.
+pub(crate) enum Checked {
+    /// In this process.
+    Embedded { log: Log, data_dir: PathBuf, guard: OpenGuard },
+    /// In a cluster.
+    Cluster(Bootstrap),
 }
 
 impl Checkup {
@@ -38,27 +46,43 @@ impl Checkup {
         Router::new().route("/highwater/v1/doctor", get(answer))
     }
 
+    fn is_guarded(&self, flag: &str) -> bool {
+        let Checked::Embedded { guard, .. } = &self.log else { return false };
+        flag == "--kafka-listen" && guard.is_whole()
+    }
+
     async fn findings(&self) -> Vec<Finding> {
         let _one = self.one.lock().await;
-        let data_dir = self.data_dir.clone();
-        // It syncs, which may take its time.
-        let folder = tokio::task::spawn_blocking(move || machine::of_folder(&data_dir)).await;
-        let mut findings = folder.unwrap_or_default();
+        let mut findings = match &self.log {
+            Checked::Embedded { log, data_dir, guard } => {
+                let mut findings = of_log(log, data_dir).await;
+                findings.extend(guard.findings());
+                findings
+            }
+            Checked::Cluster(bootstrap) => apache::examine(bootstrap).await.into_iter().collect(),
+        };
         findings.extend(OpenFiles::granted().few());
-        let guarded = |flag: &str| flag == "--kafka-listen" && self.kafka_guard.is_whole();
-        let open = self.listeners.iter().filter(|(flag, _)| !guarded(flag));
+        let open = self.listeners.iter().filter(|(flag, _)| !self.is_guarded(flag));
         findings.extend(open.filter_map(|(flag, at)| of_listener(flag, *at)));
-        findings.extend(self.kafka_guard.findings());
-        findings.extend(of_opening(self.log.opening()));
-        let free = machine::space(&self.data_dir).map_or(u64::MAX, |space| space.free);
-        findings.extend(of_limit(self.log.held_bytes(), self.log.limit_bytes(), free));
-        findings.extend(of_partitions(&self.log));
-        findings.extend(self.log.topics().iter().flat_map(of_holds));
-        findings.extend(of_archive(&self.log));
         findings.extend(self.worker.examine().await);
         findings.extend(self.streams.examine().await);
         findings
     }
+}
+
+/// What is to be said of the embedded log and its folder.
+async fn of_log(log: &Log, data_dir: &Path) -> Vec<Finding> {
+    let folder = data_dir.to_owned();
+    // It syncs, which may take its time.
+    let folder = tokio::task::spawn_blocking(move || machine::of_folder(&folder)).await;
+    let mut findings = folder.unwrap_or_default();
+    findings.extend(of_opening(log.opening()));
+    let free = machine::space(data_dir).map_or(u64::MAX, |space| space.free);
+    findings.extend(of_limit(log.held_bytes(), log.limit_bytes(), free));
+    findings.extend(of_partitions(log));
+    findings.extend(log.topics().iter().flat_map(of_holds));
+    findings.extend(of_archive(log));
+    findings
 }
 
 /// The findings as they are printed and answered, the worst first.

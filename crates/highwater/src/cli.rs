@@ -150,6 +150,13 @@ pub(crate) struct ServerFlags {
     /// Folder of the log. Made when missing. [default: highwater-data]
     #[arg(long, env = "HIGHWATER_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Keep the log in Apache Kafka in place of the embedded log: its brokers, several separated by
+    /// commas.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) kafka: Option<String>,
+    /// Client settings for --kafka, as Kafka's own tools take them: security.protocol, sasl.*, ssl.*.
+    #[arg(long, env = "HIGHWATER_KAFKA_CONFIG", value_name = "FILE")]
+    pub(crate) kafka_config: Option<PathBuf>,
     /// Address for Kafka clients. [default: 127.0.0.1:9092]
     #[arg(long)]
     pub(crate) kafka_listen: Option<SocketAddr>,
@@ -207,6 +214,8 @@ impl ServerFlags {
             ("access.users_file", path(&self.users_file)),
             ("kafka.tls.cert", path(&self.kafka_tls_cert)),
             ("kafka.tls.key", path(&self.kafka_tls_key)),
+            ("kafka.bootstrap", self.kafka.clone()),
+            ("kafka.config", path(&self.kafka_config)),
             ("kafka.listen", text(&self.kafka_listen)),
             ("http.listen", text(&self.http_listen)),
             ("kafka.advertise", self.kafka_advertise.clone()),
@@ -355,8 +364,17 @@ pub(crate) struct StreamAttributes {
 #[derive(Debug, Args)]
 pub(crate) struct TopicArguments {
     /// Brokers to ask, as HOST:PORT, several separated by commas.
-    #[arg(long, global = true, env = "HIGHWATER_BOOTSTRAP", default_value = "127.0.0.1:9092")]
+    #[arg(
+        long,
+        visible_alias = "kafka",
+        global = true,
+        env = "HIGHWATER_BOOTSTRAP",
+        default_value = "127.0.0.1:9092"
+    )]
     pub(crate) bootstrap: String,
+    /// Client settings, as Kafka's own tools take them: security.protocol, sasl.*, ssl.*.
+    #[arg(long, global = true, env = "HIGHWATER_KAFKA_CONFIG", value_name = "FILE")]
+    pub(crate) kafka_config: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: TopicCommand,
 }

@@ -59,6 +59,13 @@ fn offline(url: &str, flags: &DoctorFlags) -> Vec<Finding> {
             return vec![finding.about("settings")];
         }
     };
+    if settings.apache.is_some() {
+        let mut findings = vec![unreachable(url, &settings, false)];
+        let taken = |_| HTTP_ADDRESS;
+        findings.extend(machine::of_address("--http-listen", settings.http_listen, taken));
+        findings.extend(OpenFiles::claim().few());
+        return findings;
+    }
     let looked = highwater_log::look(&RealFileSystem, &settings.data_dir);
     let mut findings = vec![unreachable(url, &settings, matches!(looked, Ok(Standing::InUse)))];
     match looked {
@@ -107,7 +114,11 @@ fn unreachable(url: &str, settings: &Settings, in_use: bool) -> Finding {
                 .to_owned(),
         )
     } else {
-        (format!("no server answers at {url}"), format!("highwater server --data-dir {dir}"))
+        let remedy = match &settings.apache {
+            Some(cluster) => format!("highwater server --kafka {cluster}"),
+            None => format!("highwater server --data-dir {dir}"),
+        };
+        (format!("no server answers at {url}"), remedy)
     };
     let reason = "nothing is captured while no server runs, and the sources keep what was not read";
     Finding::new(Severity::Error, UNREACHABLE, what, reason, remedy).about("server")

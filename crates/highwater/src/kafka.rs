@@ -1,9 +1,11 @@
 //! A Kafka cluster as the command line asks it, and its errors in the parts of rule U3.
 
+use std::path::Path;
 use std::time::Duration;
 
 use highwater_kafka::{
-    Admin, ErrorCode, KafkaError, OffsetSpec, PartitionDescription, Reader, ReaderSettings,
+    Admin, Bootstrap, ErrorCode, KafkaError, OffsetSpec, PartitionDescription, Reader,
+    ReaderSettings, Security,
 };
 
 use crate::failure::{Exit, Failure};
@@ -18,24 +20,14 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// # Errors
-    /// When `bootstrap` is no list of addresses.
-    pub(crate) fn new(bootstrap: &str) -> Result<Self, Failure> {
-        let is_address = |text: &str| {
-            let parts = text.rsplit_once(':');
-            parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-        };
-        if !bootstrap.split(',').map(str::trim).all(is_address) {
-            return Err(Failure::usage(format!("--bootstrap {bootstrap} is not HOST:PORT"))
-                .remedy("name brokers as HOST:PORT, several separated by commas"));
-        }
+    pub(crate) fn new(bootstrap: &Bootstrap) -> Self {
         let settings = ReaderSettings {
             connect_timeout: PATIENCE,
             retry_for: PATIENCE,
             ..ReaderSettings::default()
         };
         let reader = Reader::with_settings(bootstrap, settings);
-        Ok(Self { admin: Admin::new(reader.clone()), reader })
+        Self { admin: Admin::new(reader.clone()), reader }
     }
 
     /// The partitions of a topic.
@@ -51,7 +43,7 @@ impl Cluster {
     }
 }
 
-pub(crate) fn topic_missing(topic: &str, bootstrap: &str) -> Failure {
+pub(crate) fn topic_missing(topic: &str, bootstrap: &Bootstrap) -> Failure {
     let what = format!("there is no topic {topic} at {bootstrap}");
     Failure::new(Exit::NotFound, "TOPIC_NOT_FOUND", what)
         .kept("nothing was changed")
@@ -60,24 +52,54 @@ pub(crate) fn topic_missing(topic: &str, bootstrap: &str) -> Failure {
 
 /// A failed question to a cluster.
 pub(crate) fn failure(error: &KafkaError) -> Failure {
-    let failed = |exit, code| Failure::new(exit, code, error.to_string());
-    let failed = match error {
-        KafkaError::Unreachable { .. } => failed(Exit::Unreachable, "KAFKA_UNREACHABLE")
-            .remedy("start the server, or name the cluster's brokers with --bootstrap HOST:PORT"),
-        KafkaError::UnknownPartition { .. } => failed(Exit::NotFound, "TOPIC_NOT_FOUND")
-            .remedy("highwater topic list --internal shows what there is"),
-        KafkaError::Unsupported { .. } => failed(Exit::Refused, "BROKER_TOO_OLD")
-            .remedy("ask for something else, or ask a broker of a later release"),
-        error if DENIED.into_iter().any(|denied| error.is(denied)) => {
-            failed(Exit::Denied, "KAFKA_DENIED").remedy("have the cluster's operator allow it")
+    let (exit, code, remedy) = meaning(error);
+    Failure::new(exit, code, error.to_string()).kept("nothing was changed").remedy(remedy)
+}
+
+/// The code of a failed question.
+pub(crate) fn code(error: &KafkaError) -> &'static str {
+    meaning(error).1
+}
+
+/// Whether the cluster knows who asks, and does not allow it.
+pub(crate) fn is_denied(error: &KafkaError) -> bool {
+    DENIED.into_iter().any(|denied| error.is(denied))
+}
+
+/// Exit code, code and remedy of a failed question.
+fn meaning(error: &KafkaError) -> (Exit, &'static str, &'static str) {
+    match error {
+        KafkaError::Unreachable { .. } => (
+            Exit::Unreachable,
+            "KAFKA_UNREACHABLE",
+            "start it, or name its brokers as HOST:PORT; one that wants TLS or a login also needs \
+             --kafka-config FILE",
+        ),
+        KafkaError::Authentication { .. } => (
+            Exit::Denied,
+            "KAFKA_AUTHENTICATION",
+            "correct the file of --kafka-config; highwater explain KAFKA_AUTHENTICATION shows one",
+        ),
+        KafkaError::UnknownPartition { .. } => (
+            Exit::NotFound,
+            "TOPIC_NOT_FOUND",
+            "highwater topic list --internal shows what there is",
+        ),
+        KafkaError::Unsupported { .. } => (
+            Exit::Refused,
+            "BROKER_TOO_OLD",
+            "ask for something else, or ask a broker of a later release",
+        ),
+        error if is_denied(error) => {
+            (Exit::Denied, "KAFKA_DENIED", "have the cluster's operator allow it")
         }
-        error if error.is(ErrorCode::OFFSET_OUT_OF_RANGE) => {
-            failed(Exit::Refused, "OFFSET_OUT_OF_RANGE")
-                .remedy("highwater topic show TOPIC says which offsets it holds")
-        }
-        _ => failed(Exit::Failed, "KAFKA_FAILED").remedy("see the broker's log, then try again"),
-    };
-    failed.kept("nothing was changed")
+        error if error.is(ErrorCode::OFFSET_OUT_OF_RANGE) => (
+            Exit::Refused,
+            "OFFSET_OUT_OF_RANGE",
+            "highwater topic show TOPIC says which offsets it holds",
+        ),
+        _ => (Exit::Failed, "KAFKA_FAILED", "see the broker's log, then try again"),
+    }
 }
 
 const DENIED: [ErrorCode; 3] = [
@@ -85,6 +107,33 @@ const DENIED: [ErrorCode; 3] = [
     ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode::GROUP_AUTHORIZATION_FAILED,
 ];
+
+/// A list of brokers with the client settings of a file, where one is named.
+///
+/// # Errors
+/// When it is no list of addresses, or the file cannot be used.
+pub(crate) fn bootstrap(
+    flag: &str,
+    addresses: &str,
+    config: Option<&Path>,
+) -> Result<Bootstrap, Failure> {
+    let is_address = |text: &str| {
+        let parts = text.rsplit_once(':');
+        parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    };
+    if !addresses.split(',').map(str::trim).all(is_address) {
+        return Err(Failure::usage(format!("{flag} {addresses} is not HOST:PORT"))
+            .remedy("name brokers as HOST:PORT, several separated by commas"));
+    }
+    let bootstrap = Bootstrap::new(addresses);
+    let Some(path) = config else { return Ok(bootstrap) };
+    let security = Security::load(path).map_err(|error| {
+        Failure::new(Exit::Usage, "KAFKA_CONFIG_INVALID", format!("{}: {error}", path.display()))
+            .kept("nothing was changed")
+            .remedy("correct it; highwater explain KAFKA_CONFIG_INVALID shows a whole one")
+    })?;
+    Ok(bootstrap.with(security))
+}
 
 /// Reads an offset spec as the flags take it.
 ///
@@ -136,9 +185,10 @@ mod tests {
 
     #[test]
     fn a_bootstrap_names_ports() {
-        assert!(Cluster::new("a:9092, [::1]:9093").is_ok());
+        let named = |text| bootstrap("--bootstrap", text, None);
+        assert!(named("a:9092, [::1]:9093").is_ok());
         for text in ["", "localhost", ":9092", "a:b", "a:9092,"] {
-            assert_eq!(Cluster::new(text).err().map(|f| f.exit), Some(Exit::Usage), "{text}");
+            assert_eq!(named(text).err().map(|f| f.exit), Some(Exit::Usage), "{text}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! `highwater`: the server, wired of the other crates' parts, and its command line in one binary.
 
 mod announcement;
+mod apache;
 mod api;
 mod checkpoint;
 mod checkup;
@@ -10,6 +11,7 @@ mod connectors;
 mod copies;
 mod copy_jobs;
 mod doctor;
+mod embedded;
 mod explain;
 mod failure;
 mod guard;

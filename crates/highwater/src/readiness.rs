@@ -6,6 +6,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use highwater_log::Opening;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -31,17 +32,26 @@ pub(crate) enum Phase {
 pub(crate) struct Readiness {
     phase: watch::Sender<Phase>,
     opening: Arc<Opening>,
+    /// What keeps a cluster that holds the log from being used; none with the embedded log.
+    cluster: Arc<Mutex<Option<String>>>,
 }
 
 impl Readiness {
     /// Of a server that has just begun to start.
     pub(crate) fn new() -> Self {
-        Self { phase: watch::Sender::new(Phase::Log), opening: Arc::default() }
+        let phase = watch::Sender::new(Phase::Log);
+        Self { phase, opening: Arc::default(), cluster: Arc::default() }
     }
 
     /// Counts how far the log has come.
     pub(crate) fn opening(&self) -> Arc<Opening> {
         Arc::clone(&self.opening)
+    }
+
+    /// The log is kept by a cluster, which is waited for: `why`.
+    pub(crate) fn wait_for(&self, why: String) {
+        *self.cluster.lock() = Some(why);
+        self.enter(Phase::Kafka);
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
@@ -68,7 +78,14 @@ impl Readiness {
     }
 
     fn parts(&self) -> [Part; 4] {
-        parts(self.phase(), self.opening.opened(), self.opening.partitions())
+        match &*self.cluster.lock() {
+            Some(why) => parts(self.phase(), "kept by Apache Kafka", why, "answers"),
+            None => {
+                let (opened, all) = (self.opening.opened(), self.opening.partitions());
+                let log = log_text(self.phase(), opened, all);
+                parts(self.phase(), &log, "opening the listeners", "listening")
+            }
+        }
     }
 
     /// Answers `GET /highwater/v1/health/ready`.
@@ -121,12 +138,17 @@ impl Part {
     }
 }
 
+/// How far the embedded log is.
+fn log_text(phase: Phase, opened: usize, partitions: usize) -> String {
+    match (phase, partitions) {
+        (Phase::Log, 0) => "reading the data folder".to_owned(),
+        (Phase::Log, all) => format!("recovering, {opened} of {all} partitions are open"),
+        (_, all) => format!("{all} partitions were opened"),
+    }
+}
+
 /// All parts, in the order in which they start.
-fn parts(phase: Phase, opened: usize, partitions: usize) -> [Part; 4] {
-    let recovering = match partitions {
-        0 => "reading the data folder".to_owned(),
-        all => format!("recovering, {opened} of {all} partitions are open"),
-    };
+fn parts(phase: Phase, log: &str, reaching: &str, reached: &str) -> [Part; 4] {
     let part = |name, own: Phase, waits: &str, at_it: &str, done: &str| {
         let what = match phase {
             Phase::Stopping => "stopping",
@@ -137,8 +159,8 @@ fn parts(phase: Phase, opened: usize, partitions: usize) -> [Part; 4] {
         Part { name, ready: phase > own && phase != Phase::Stopping, what: what.to_owned() }
     };
     [
-        part("log", Phase::Log, "", &recovering, &format!("{partitions} partitions were opened")),
-        part("kafka", Phase::Kafka, "waits for the log", "opening the listeners", "listening"),
+        part("log", Phase::Log, "", log, log),
+        part("kafka", Phase::Kafka, "waits for the log", reaching, reached),
         part(
             "worker",
             Phase::Worker,
@@ -162,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_part_says_what_it_does_or_waits_for() {
-        let parts = parts(Phase::Log, 3, 17);
+        let parts = parts(Phase::Log, &log_text(Phase::Log, 3, 17), "", "");
         assert_eq!(parts[0].what, "recovering, 3 of 17 partitions are open");
         assert_eq!(parts[2].what, "waits for the log");
         assert!(parts.iter().all(|part| !part.ready));
@@ -175,8 +197,19 @@ mod tests {
             (Phase::Ready, [true; 4]),
             (Phase::Stopping, [false; 4]),
         ] {
-            assert_eq!(parts(phase, 1, 1).map(|part| part.ready), ready, "{phase:?}");
+            assert_eq!(parts(phase, "", "", "").map(|part| part.ready), ready, "{phase:?}");
         }
+    }
+
+    #[test]
+    fn a_cluster_that_is_waited_for_is_named_with_the_reason() {
+        let readiness = Readiness::new();
+        readiness.wait_for("no broker at a:1 answered".to_owned());
+        let what = readiness.what();
+        assert_eq!(what, "the server is starting: kafka: no broker at a:1 answered");
+        readiness.enter(Phase::Ready);
+        assert_eq!(readiness.parts()[0].what, "kept by Apache Kafka");
+        assert_eq!(readiness.parts()[1].what, "answers");
     }
 
     #[test]

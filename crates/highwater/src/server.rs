@@ -4,30 +4,28 @@
 //! so that nothing runs without what it stands on.
 
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_broker::{
-    Broker, BrokerConfig, BrokerError, Coordinator, CoordinatorConfig, Endpoint, Reach,
-};
 use highwater_connector::SourceConnector;
-use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
+use highwater_kafka::{Bootstrap, KafkaError};
 use highwater_postgres::PostgresConnector;
 use highwater_streams::{Streams, StreamsConfig};
-use highwater_worker::{Worker, WorkerConfig};
+use highwater_worker::{Worker, WorkerConfig, WorkerError};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
-use crate::announcement::{self, Places};
-use crate::checkup::Checkup;
+use crate::announcement::{self, LogPlace, Places};
+use crate::apache;
+use crate::checkup::{Checked, Checkup};
 use crate::cli::ServerFlags;
 use crate::copy_jobs::CopyJobs;
+use crate::embedded::Embedded;
 use crate::failure::{Exit, Failure};
 use crate::http::{self, Gate};
 use crate::http_listener;
-use crate::kafka_guard::OpenGuard;
+use crate::kafka;
 use crate::logging;
 use crate::measures;
 use crate::open_files::OpenFiles;
@@ -40,17 +38,13 @@ use crate::shutdown::{self, StopSignals, Stopping};
 /// How long HTTP connections may take to end once the streams on them were closed.
 const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the log has to close, where the other parts took all the time there was.
-const LOG_PATIENCE: Duration = Duration::from_secs(10);
-
 /// Code of an HTTP address that cannot be listened on.
 pub(crate) const HTTP_ADDRESS: &str = "HTTP_ADDRESS";
 
 /// How often a start that takes long says how far it is.
 const STARTING: Duration = Duration::from_secs(2);
 
-/// Kafka connections take at most one half of the open files, HTTP connections a tenth.
-const KAFKA_FILES: u64 = 2;
+/// HTTP connections take at most a tenth of the open files.
 const HTTP_FILES: u64 = 10;
 
 /// The source systems of this release: one line a system.
@@ -75,7 +69,7 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
         }
     };
     // The server goes on when nobody reads what it prints.
-    let _ = output::line(&announcement::text(&server.places(&settings), server.log.opening()));
+    let _ = output::line(&announcement::text(&server.places(&settings)));
     service_manager::notify(service_manager::READY);
     asked.next().await;
     service_manager::notify(service_manager::STOPPING);
@@ -89,14 +83,12 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
 
 /// A running server.
 struct Server {
-    log: Log,
-    coordinator: Coordinator,
-    broker: Broker,
-    /// Where the server's own parts reach the log, whatever clients are told (rule L9).
-    private: Broker,
+    /// The log, where a cluster does not keep it.
+    embedded: Option<Embedded>,
     worker: Worker,
     streams: Streams,
-    copies: Arc<CopyJobs>,
+    /// Backups, of an embedded log.
+    copies: Option<Arc<CopyJobs>>,
     gate: Arc<Gate>,
     http_address: SocketAddr,
     http: JoinHandle<()>,
@@ -117,88 +109,80 @@ impl Server {
             files.connections("http.max_connections", settings.http_max_connections, HTTP_FILES);
         let http = tokio::spawn(http_listener::serve(listener, router, connections, stopping));
 
-        let log = watched(&gate, open_log(settings, &gate)).await?;
-        gate.measure(log.clone(), settings.data_dir.clone());
-        tokio::spawn(settings.log_limit.follow(log.clone(), settings.data_dir.clone()));
-        gate.readiness.enter(Phase::Kafka);
-        let guard = settings.kafka_guard.open()?;
-        tokio::spawn(guard.clone().follow());
-        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
-        let config = broker_config(settings, &guard, files);
-        let broker = Broker::start(config, log.clone(), coordinator.clone())
-            .await
-            .map_err(|error| broker_failure("--kafka-listen", &error))?;
-        let private = Broker::start(BrokerConfig::local(), log.clone(), coordinator.clone())
-            .await
-            .map_err(|error| broker_failure("the private listener", &error))?;
-        let bootstrap = private.local_addr().to_string();
+        let (embedded, bootstrap) = match &settings.apache {
+            Some(cluster) => {
+                gate.readiness.wait_for(format!("asking {cluster}"));
+                watched(&gate, apache::reach(cluster, &gate.readiness)).await?;
+                (None, cluster.clone())
+            }
+            None => {
+                let embedded = Embedded::start(settings, files, &gate).await?;
+                let bootstrap = embedded.bootstrap();
+                (Some(embedded), bootstrap)
+            }
+        };
         gate.readiness.enter(Phase::Worker);
         let worker = watched(&gate, start_worker(settings, &bootstrap, http_address)).await?;
         gate.readiness.enter(Phase::Streams);
         let streams = watched(&gate, start_streams(settings, &bootstrap)).await?;
+        let checked = match &embedded {
+            Some(embedded) => Checked::Embedded {
+                log: embedded.log.clone(),
+                data_dir: settings.data_dir.clone(),
+                guard: embedded.guard.clone(),
+            },
+            None => Checked::Cluster(bootstrap),
+        };
+        let kafka = embedded.as_ref().map(|embedded| ("--kafka-listen", embedded.address()));
+        let listeners = kafka.into_iter().chain([("--http-listen", http_address)]).collect();
         let checkup = Checkup {
             one: Mutex::default(),
-            log: log.clone(),
+            log: checked,
             worker: worker.clone(),
             streams: streams.clone(),
-            data_dir: settings.data_dir.clone(),
-            kafka_guard: guard,
-            listeners: [("--kafka-listen", broker.local_addr()), ("--http-listen", http_address)],
+            listeners,
         };
-        let archive = settings.archive.as_ref().map(|archive| archive.dir.clone());
-        let copies = CopyJobs::new(log.clone(), settings.backup_dir.clone(), archive);
-        let ours = checkup.router().merge(copies.router());
+        let copies = embedded.as_ref().map(|embedded| embedded.copies(settings));
+        let ours = copies.as_ref().map_or_else(axum::Router::new, CopyJobs::router);
+        let ours = ours.merge(checkup.router());
         gate.open(ours.merge(streams.router()).merge(worker.router()));
-        Ok(Self {
-            log,
-            coordinator,
-            broker,
-            private,
-            worker,
-            streams,
-            copies,
-            gate,
-            http_address,
-            http,
-            stop_http,
-        })
+        Ok(Self { embedded, worker, streams, copies, gate, http_address, http, stop_http })
     }
 
     fn places(&self, settings: &Settings) -> Places {
-        Places {
-            data_dir: settings.data_dir.clone(),
-            kafka: self.broker.local_addr(),
-            http: self.http_address,
-        }
+        let log = match &self.embedded {
+            Some(embedded) => LogPlace::Embedded {
+                data_dir: settings.data_dir.clone(),
+                kafka: embedded.address(),
+                found: announcement::found(embedded.log.opening()),
+            },
+            None => LogPlace::Cluster(
+                settings.apache.as_ref().map_or_else(String::new, apache::described),
+            ),
+        };
+        Places { log, http: self.http_address }
     }
 
     async fn stop(self, within: Duration) -> Result<(), Failure> {
         self.gate.readiness.enter(Phase::Stopping);
         let mut stopping = Stopping::within(within);
-        self.copies.stop().await;
+        if let Some(copies) = &self.copies {
+            copies.stop().await;
+        }
         stopping.part("the streams' connections", self.streams.shutdown()).await;
         stopping.part("the connectors", self.worker.shutdown()).await;
         let _ = self.stop_http.send(true);
         stopping.part("the HTTP connections", end_http(self.http)).await;
-        stopping.part("the private Kafka listener", self.private.shutdown()).await;
-        stopping.part("the Kafka connections", self.broker.shutdown()).await;
-        stopping.part("the coordinators", self.coordinator.shutdown()).await;
-        stopping.extend(LOG_PATIENCE);
-        let log = self.log;
-        let mut closed = Ok(());
-        stopping
-            .part("the log", async {
-                closed = blocking(move || log.close())
-                    .await
-                    .and_then(|closed| closed.map_err(|error| log_failure(&error)));
-            })
-            .await;
+        let closed = match self.embedded {
+            Some(embedded) => embedded.stop(&mut stopping).await,
+            None => Ok(()),
+        };
         closed.and(stopping.done())
     }
 }
 
 /// Waits for a step of the start, and says from time to time how far it is.
-async fn watched<T>(gate: &Gate, step: impl Future<Output = T>) -> T {
+pub(crate) async fn watched<T>(gate: &Gate, step: impl Future<Output = T>) -> T {
     let mut step = std::pin::pin!(step);
     loop {
         match tokio::time::timeout(STARTING, &mut step).await {
@@ -223,7 +207,7 @@ async fn listen_http(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
     tokio::task::spawn_blocking(work)
@@ -231,59 +215,28 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| Failure::new(Exit::Failed, "PANIC", error.to_string()))
 }
 
-async fn open_log(settings: &Settings, gate: &Gate) -> Result<Log, Failure> {
-    let dir = settings.data_dir.clone();
-    // Connector configurations, with their passwords, are in the log: a new folder is ours alone.
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-    made.map_err(|error| {
-        Failure::new(Exit::Failed, "DATA_DIR", format!("{}: {error}", dir.display()))
-            .kept("nothing was started")
-            .remedy("make the folder, or choose another one with --data-dir")
-    })?;
-    let total_max_bytes = settings.log_limit.bytes(&dir)?;
-    let (fs, config) = (
-        Arc::new(RealFileSystem),
-        LogConfig { total_max_bytes, archive: settings.archive.clone(), ..LogConfig::default() },
-    );
-    let opening = gate.readiness.opening();
-    blocking(move || Log::open_observed(fs, &dir, config, opening))
-        .await?
-        .map_err(|error| log_failure(&error))
-}
-
-fn log_failure(error: &LogError) -> Failure {
-    Failure::new(Exit::Failed, error.code(), error.to_string())
-}
-
-fn broker_config(settings: &Settings, guard: &OpenGuard, files: OpenFiles) -> BrokerConfig {
-    let mut config = BrokerConfig::new(settings.kafka_listen);
-    guard.put_before(&mut config);
-    let wanted = settings.kafka_max_connections;
-    config.limits.connections = files.connections("kafka.max_connections", wanted, KAFKA_FILES);
-    config.advertise = settings.kafka_advertise.clone().map(|(host, port)| Endpoint { host, port });
-    // The settings refused what was not asked for in so many words (rule A2).
-    config.reach = Reach::Anywhere;
-    config
-}
-
-fn broker_failure(listener: &str, error: &BrokerError) -> Failure {
-    Failure::new(Exit::Failed, error.code(), format!("{listener}: {error}"))
-        .kept("nothing was started")
-}
-
 async fn start_worker(
     settings: &Settings,
-    bootstrap: &str,
+    bootstrap: &Bootstrap,
     http: SocketAddr,
 ) -> Result<Worker, Failure> {
     let mut config = WorkerConfig::new(bootstrap, &http.to_string());
     config.offset_flush_interval = settings.offset_flush_interval;
-    Worker::start(config, sources())
-        .await
-        .map_err(|error| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
+    let started = Worker::start(config, sources()).await;
+    started.map_err(|error| {
+        let WorkerError::Log { source, .. } = &error;
+        lasting(source)
+            .unwrap_or_else(|| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
+    })
 }
 
-async fn start_streams(settings: &Settings, bootstrap: &str) -> Result<Streams, Failure> {
+/// A log that does not let us in, or does not allow it, says so under a code of its own.
+fn lasting(error: &KafkaError) -> Option<Failure> {
+    let denied = matches!(error, KafkaError::Authentication { .. }) || kafka::is_denied(error);
+    denied.then(|| kafka::failure(error))
+}
+
+async fn start_streams(settings: &Settings, bootstrap: &Bootstrap) -> Result<Streams, Failure> {
     let mut config = StreamsConfig::new(bootstrap);
     config.limits.linger = settings.stream_linger;
     Streams::start(config)

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
+use highwater_kafka::Bootstrap;
 use highwater_log::ArchiveConfig;
 
+use crate::apache;
 use crate::cli::{LogFormat, ServerFlags};
 use crate::failure::Failure;
 use crate::guard;
+use crate::kafka;
 use crate::kafka_guard::{self, KafkaGuard};
 use crate::log_limit::LogLimit;
 use crate::output;
@@ -19,6 +22,8 @@ use crate::output;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) data_dir: PathBuf,
+    /// The cluster that keeps the log; none where the embedded log does.
+    pub(crate) apache: Option<Bootstrap>,
     pub(crate) kafka_listen: SocketAddr,
     pub(crate) kafka_advertise: Option<(String, u16)>,
     pub(crate) kafka_max_connections: usize,
@@ -47,23 +52,29 @@ impl Settings {
             Some((host, port)) => format!(", advertised as {host}:{port}"),
             None => String::new(),
         };
-        let facts = [
-            ("data folder", self.data_dir.display().to_string()),
-            (
-                "Kafka clients",
-                format!("{}{}", self.kafka_listen, advertised(&self.kafka_advertise)),
-            ),
-            ("Kafka listener", self.kafka_guard.text()),
+        let log = match &self.apache {
+            Some(cluster) => vec![("log", apache::described(cluster))],
+            None => vec![
+                ("data folder", self.data_dir.display().to_string()),
+                (
+                    "Kafka clients",
+                    format!("{}{}", self.kafka_listen, advertised(&self.kafka_advertise)),
+                ),
+                ("Kafka listener", self.kafka_guard.text()),
+                ("the log holds at most", self.log_limit.to_string()),
+                ("archive", folder(self.archive.as_ref().map(|archive| &archive.dir))),
+                ("backups below", folder(self.backup_dir.as_ref())),
+            ],
+        };
+        let others = [
             ("HTTP", self.http_listen.to_string()),
             ("further Host names", self.allowed_hosts.join(", ")),
-            ("the log holds at most", self.log_limit.to_string()),
-            ("archive", folder(self.archive.as_ref().map(|archive| &archive.dir))),
-            ("backups below", folder(self.backup_dir.as_ref())),
             ("offset flush", format!("{:?}", self.offset_flush_interval)),
             ("stream linger", format!("{:?}", self.stream_linger)),
             ("shutdown within", format!("{:?}", self.shutdown_timeout)),
             ("log lines", format!("{:?}, {}", self.log_format, self.log_level).to_lowercase()),
         ];
+        let facts = [log, Vec::from(others)].concat();
         format!("the settings are valid\n{}", output::facts(&facts))
     }
 }
@@ -102,6 +113,20 @@ fn keys() -> Vec<ConfigKey> {
             Some("highwater-data"),
             High,
             "Folder of the log; made when missing; one server at a time. Flag --data-dir.",
+        ),
+        key(
+            "kafka.bootstrap",
+            KeyType::String,
+            Some(""),
+            High,
+            "Brokers of an Apache Kafka that keeps the log, as HOST:PORT, several separated by commas. Empty: the embedded log. With it, data_dir, log.*, access.*, archive.*, backup.* and the other kafka.* keys but kafka.config are refused. Flag --kafka.",
+        ),
+        key(
+            "kafka.config",
+            KeyType::String,
+            Some(""),
+            Medium,
+            "File of client settings for kafka.bootstrap, in the names of Kafka's Java clients or of librdkafka: security.protocol, sasl.*, ssl.*. Flag --kafka-config.",
         ),
         key(
             "kafka.listen",
@@ -255,6 +280,7 @@ fn text(value: &toml::Value) -> Option<String> {
 
 fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Settings, Failure> {
     values.extend(flags.values());
+    let apache = apache(&values, place)?;
     let config = definition().parse(&values, &[]).map_err(|problems| refused(place, &problems))?;
     let kafka_listen = address(&config, "kafka.listen", place)?;
     let http_listen = address(&config, "http.listen", place)?;
@@ -264,10 +290,12 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
     let insecure = config.flag("insecure_listen");
     let kafka_guard = KafkaGuard::of(&config)
         .map_err(|(key, message)| refused(place, &[Problem { key: key.to_owned(), message }]))?;
-    let guarded = insecure || kafka_guard.is_whole();
-    check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), guarded)?;
     check_listener("--http-listen", http_listen, http_advertise.as_deref(), insecure)?;
-    check_ports(kafka_listen, http_listen)?;
+    if apache.is_none() {
+        let guarded = insecure || kafka_guard.is_whole();
+        check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), guarded)?;
+        check_ports(kafka_listen, http_listen)?;
+    }
     let mut allowed_hosts: Vec<String> =
         config.list("http.allowed_hosts").into_iter().map(str::to_owned).collect();
     allowed_hosts.extend(http_advertise.as_deref().map(advertised_host).transpose()?);
@@ -276,6 +304,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
     }
     Ok(Settings {
         data_dir: config.text("data_dir").into(),
+        apache,
         kafka_listen,
         kafka_advertise: kafka_advertise.as_deref().map(host_and_port).transpose()?,
         kafka_max_connections: connections(&config, "kafka.max_connections"),
@@ -296,6 +325,39 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         },
         log_level: log_level(&config, place)?,
     })
+}
+
+/// The cluster that keeps the log. What only the embedded log has is refused by name beside it.
+fn apache(values: &Values, place: &str) -> Result<Option<Bootstrap>, Failure> {
+    let given = |key: &str| values.get(key).map(|text| text.trim()).filter(|text| !text.is_empty());
+    let Some(addresses) = given("kafka.bootstrap") else {
+        return match given("kafka.config") {
+            Some(_) => Err(invalid(&format!(
+                "{place}: kafka.config is for kafka.bootstrap (--kafka), which is missing"
+            ))),
+            None => Ok(None),
+        };
+    };
+    let idle = values.keys().filter(|key| is_embedded(key)).map(String::as_str);
+    let idle: Vec<&str> = idle.collect();
+    if !idle.is_empty() {
+        return Err(invalid(&format!(
+            "{place}: {} only the embedded log has, and --kafka {addresses} takes its place",
+            idle.join(", ")
+        ))
+        .remedy("remove them, or remove --kafka"));
+    }
+    let config = given("kafka.config").map(Path::new);
+    kafka::bootstrap("--kafka", addresses, config)
+        .map(Some)
+        .map_err(|failure| failure.kept("nothing was started"))
+}
+
+/// Whether a key is for the embedded log alone.
+fn is_embedded(key: &str) -> bool {
+    const TABLES: [&str; 4] = ["log.", "access.", "archive.", "backup."];
+    let of_kafka = key.starts_with("kafka.") && key != "kafka.bootstrap" && key != "kafka.config";
+    key == "data_dir" || of_kafka || TABLES.iter().any(|table| key.starts_with(table))
 }
 
 /// The definition bounds the number.
@@ -563,6 +625,22 @@ mod tests {
     fn a_file_that_is_no_toml_is_refused_by_line_without_quoting_it() {
         let what = refusal("data_dir = 'a'\npassword = s3cret s3cret\n");
         assert!(what.contains("line 2") && !what.contains("s3cret"), "{what}");
+    }
+
+    #[test]
+    fn apache_kafka_takes_the_place_of_the_embedded_log() {
+        let flags = || ServerFlags { kafka: Some("a:1,b:2".to_owned()), ..ServerFlags::default() };
+        let settings = with(flags(), "").unwrap();
+        assert_eq!(settings.apache.as_ref().unwrap().addresses, "a:1,b:2");
+        assert!(settings.text().contains("Kafka at a:1,b:2") && !settings.text().contains("data"));
+        let file = "data_dir = 'd'\n[kafka]\nlisten = '127.0.0.1:1'\n[log]\ntotal_max_bytes = -1";
+        let what = with(flags(), file).unwrap_err().what;
+        assert!(what.contains("data_dir, kafka.listen, log.total_max_bytes only the"), "{what}");
+        assert!(refusal("[kafka]\nconfig = 'x'").contains("kafka.bootstrap"));
+        let bare = ServerFlags { kafka: Some("a".to_owned()), ..ServerFlags::default() };
+        assert!(with(bare, "").unwrap_err().what.contains("--kafka a is not HOST:PORT"));
+        let missing = ServerFlags { kafka_config: Some("/no/file".into()), ..flags() };
+        assert_eq!(with(missing, "").unwrap_err().code, "KAFKA_CONFIG_INVALID");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 use highwater_kafka::{
     KafkaError, ListedOffset, OffsetSpec, PartitionDescription, ReadRecord, TopicDescription,
     TopicSetting, Watermarks,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Cli, Output, TopicArguments, TopicCommand};
 use crate::failure::Failure;
-use crate::kafka::{Cluster, failure, offset_spec, time_text};
+use crate::kafka::{Cluster, bootstrap, failure, offset_spec, time_text};
 use crate::{copies, output, topic_change, topic_read};
 
 /// Questions that are asked of a cluster at a time.
@@ -27,7 +27,9 @@ pub(crate) async fn run(cli: &Cli, arguments: &TopicArguments) -> Result<(), Fai
     if let TopicCommand::Restore(asked) = &arguments.command {
         return copies::restore_topic(cli, asked).await;
     }
-    let cluster = Cluster::new(&arguments.bootstrap)?;
+    let config = arguments.kafka_config.as_deref();
+    let bootstrap = bootstrap("--bootstrap", &arguments.bootstrap, config)?;
+    let cluster = Cluster::new(&bootstrap);
     match &arguments.command {
         TopicCommand::List { internal } => list(&cluster, cli.output, *internal).await,
         TopicCommand::Show { topic } => show(&cluster, cli.output, topic).await,
@@ -252,19 +254,35 @@ async fn offsets(
     spec: OffsetSpec,
 ) -> Result<(), Failure> {
     let partitions = cluster.partitions(topic).await?;
-    let found: Vec<_> = stream::iter(&partitions)
-        .map(|partition| cluster.reader.list_offset(topic, partition.index, spec))
+    let found: Vec<Found> = stream::iter(&partitions)
+        .map(async |partition| {
+            let found = cluster.reader.list_offset(topic, partition.index, spec).await;
+            (partition.index, found)
+        })
         .buffered(AT_ONCE)
-        .try_collect()
-        .await
-        .map_err(|error| failure(&error))?;
-    let found: Vec<(i32, Option<ListedOffset>)> =
-        partitions.iter().map(|partition| partition.index).zip(found).collect();
-    let document = found.iter().map(|(partition, found)| found_json(*partition, *found)).collect();
-    let rows: Vec<Vec<String>> =
-        found.iter().map(|(partition, found)| found_row(*partition, *found)).collect();
+        .collect()
+        .await;
+    let document = found.iter().map(found_json).collect();
+    let rows: Vec<Vec<String>> = found.iter().filter_map(found_row).collect();
     let text = output::columns(&["PARTITION", "OFFSET", "TIMESTAMP"], &rows);
-    Ok(output::result(output, &document, &text)?)
+    output::result(output, &document, &text)?;
+    unanswered(&found)
+}
+
+/// A partition, and what its leader answers.
+type Found = (i32, Result<Option<ListedOffset>, KafkaError>);
+
+/// Names the partitions whose leaders could not answer; the others were printed (KIP-734).
+fn unanswered(found: &[Found]) -> Result<(), Failure> {
+    let failed = |(partition, found): &Found| Some((*partition, found.as_ref().err()?.clone()));
+    let failed: Vec<(i32, KafkaError)> = found.iter().filter_map(failed).collect();
+    let Some((_, first)) = failed.first() else { return Ok(()) };
+    let partitions: Vec<String> = failed.iter().map(|(index, _)| index.to_string()).collect();
+    let mut failure = failure(first);
+    if found.len() > 1 {
+        failure.what = format!("partition {}: {first}", partitions.join(", "));
+    }
+    Err(failure)
 }
 
 /// Earliest and latest have no time.
@@ -272,16 +290,40 @@ fn time_of(found: Option<ListedOffset>) -> Option<String> {
     found.map(|found| found.timestamp).filter(|time| *time >= 0).map(time_text)
 }
 
-fn found_json(partition: i32, found: Option<ListedOffset>) -> Value {
-    json!({
+fn found_json((partition, found): &Found) -> Value {
+    let listed = found.as_ref().ok().copied().flatten();
+    let mut document = json!({
         "partition": partition,
-        "offset": found.map(|found| found.offset.to_string()),
-        "timestamp": time_of(found),
-        "leader_epoch": found.and_then(|found| found.leader_epoch),
-    })
+        "offset": listed.map(|found| found.offset.to_string()),
+        "timestamp": time_of(listed),
+        "leader_epoch": listed.and_then(|found| found.leader_epoch),
+    });
+    if let Err(error) = found {
+        document["error"] = json!({"code": crate::kafka::code(error), "what": error.to_string()});
+    }
+    document
 }
 
-fn found_row(partition: i32, found: Option<ListedOffset>) -> Vec<String> {
+fn found_row((partition, found): &Found) -> Option<Vec<String>> {
+    let found = found.as_ref().ok().copied()?;
     let offset = found.map_or_else(|| "no record".to_owned(), |found| found.offset.to_string());
-    vec![partition.to_string(), offset, time_of(found).unwrap_or_else(|| "-".to_owned())]
+    Some(vec![partition.to_string(), offset, time_of(found).unwrap_or_else(|| "-".to_owned())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_that_is_too_old_is_named_and_the_others_answers_stand() {
+        let listed = ListedOffset { offset: 7, timestamp: 5, leader_epoch: Some(0) };
+        let old = KafkaError::Unsupported { what: "MAX_TIMESTAMP".to_owned() };
+        let found = [(0, Err(old.clone())), (1, Ok(Some(listed))), (2, Err(old))];
+        let rows: Vec<_> = found.iter().filter_map(found_row).collect();
+        assert_eq!(rows, [["1", "7", "1970-01-01T00:00:00.005Z"]]);
+        assert_eq!(found_json(&found[0])["error"]["code"], "BROKER_TOO_OLD");
+        let failure = unanswered(&found).unwrap_err();
+        assert!(failure.what.starts_with("partition 0, 2: the broker"), "{}", failure.what);
+        assert!(unanswered(&found[1..2]).is_ok());
+    }
 }

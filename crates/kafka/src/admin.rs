@@ -7,7 +7,8 @@ use highwater_protocol::{
     CreatableTopic, CreatableTopicConfig, CreatableTopicResult, CreateTopicsRequest,
     DeletableTopicResult, DeleteTopicState, DeleteTopicsRequest, DescribeConfigsRequest,
     DescribeConfigsResource, DescribeConfigsResourceResult, DescribeConfigsResult, ErrorCode,
-    MetadataResponsePartition, MetadataResponseTopic,
+    FetchRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
+    MetadataResponsePartition, MetadataResponseTopic, OffsetForLeaderEpochRequest, ProduceRequest,
 };
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -206,6 +207,16 @@ impl Admin {
         answer.cluster_id.ok_or_else(|| KafkaError::Unsupported { what: "cluster ids".to_owned() })
     }
 
+    /// Whether the cluster speaks all that reading and writing here need: topic ids, which positions
+    /// bear, make it Kafka 2.8 or later.
+    ///
+    /// # Errors
+    /// [`KafkaError::Unsupported`] names what is missing; else why it cannot be asked.
+    pub async fn check_release(&self) -> Result<(), KafkaError> {
+        let cluster = self.cluster();
+        cluster.persist(|| missing(cluster)).await
+    }
+
     pub(crate) fn cluster(&self) -> &Cluster {
         self.reader.cluster()
     }
@@ -224,6 +235,19 @@ impl Admin {
         let what = format!("wait for leaders of the new topic {}", topic.name);
         Err(refused(what, ErrorCode::LEADER_NOT_AVAILABLE, None))
     }
+}
+
+/// The first version of each API that there is no doing without.
+async fn missing(cluster: &Cluster) -> Result<(), Failure> {
+    const TOPIC_IDS: i16 = 10;
+    const DEFAULT_REPLICATION: i16 = 4;
+    cluster.needs::<MetadataRequest>(TOPIC_IDS, "topic ids").await?;
+    cluster.needs::<CreateTopicsRequest>(DEFAULT_REPLICATION, "a default replication").await?;
+    cluster.needs::<ListOffsetsRequest>(2, "isolation levels").await?;
+    cluster.needs::<FetchRequest>(4, "isolation levels").await?;
+    cluster.needs::<ProduceRequest>(3, "record headers").await?;
+    cluster.needs::<InitProducerIdRequest>(0, "idempotent producers").await?;
+    cluster.needs::<OffsetForLeaderEpochRequest>(2, "leader epochs").await
 }
 
 fn is_led(topic: &MetadataResponseTopic, partitions: i32) -> bool {

@@ -51,7 +51,7 @@ impl AtLeastOnce {
         let limits =
             Limits { connect: CONNECT_TIMEOUT, request: REQUEST_TIMEOUT, max_frame: MAX_ANSWER };
         let cluster =
-            Arc::new(Cluster::new(&settings.bootstrap, limits, settings.delivery_timeout));
+            Arc::new(Cluster::new(settings.bootstrap.clone(), limits, settings.delivery_timeout));
         let bounds =
             Bounds { records: settings.max_in_flight_records, bytes: settings.max_in_flight_bytes };
         let batch = BATCH_BYTES.min(settings.max_request_bytes);

@@ -15,6 +15,7 @@ use crate::KafkaError;
 use crate::backoff::Backoff;
 use crate::connection::{CallError, Connection, Limits};
 use crate::pool::Pool;
+use crate::security::Bootstrap;
 
 /// Why an attempt failed, and whether another is worth its while.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub(crate) struct Leader {
 /// A cluster, reached through any of its brokers. All readers share one.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    bootstrap: String,
+    bootstrap: Bootstrap,
     pool: Pool,
     pub(crate) limits: Limits,
     retry_for: Duration,
@@ -72,10 +73,10 @@ struct Topic {
 }
 
 impl Cluster {
-    pub(crate) fn new(bootstrap: &str, limits: Limits, retry_for: Duration) -> Self {
+    pub(crate) fn new(bootstrap: Bootstrap, limits: Limits, retry_for: Duration) -> Self {
         Self {
-            bootstrap: bootstrap.to_owned(),
-            pool: Pool::new(limits.clone()),
+            pool: Pool::new(limits.clone(), bootstrap.security.clone()),
+            bootstrap,
             limits,
             retry_for,
             known: Mutex::default(),
@@ -83,7 +84,7 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn bootstrap(&self) -> &str {
+    pub(crate) const fn bootstrap(&self) -> &Bootstrap {
         &self.bootstrap
     }
 
@@ -244,6 +245,18 @@ impl Cluster {
         Ok(answers)
     }
 
+    /// Fails where the broker that is asked first does not speak `least` of an API.
+    pub(crate) async fn needs<R: Request>(&self, least: i16, why: &str) -> Result<(), Failure> {
+        let connection = self.any_connection().await.map_err(|error| self.failure(error))?;
+        match connection.version::<R>() {
+            Ok(version) if version >= least => Ok(()),
+            _ => {
+                let what = format!("{why}: {:?} in version {least} is needed", R::KEY);
+                Err(Failure::Final(KafkaError::Unsupported { what }))
+            }
+        }
+    }
+
     /// A connection to the first broker that can be reached: those given at first, then those
     /// that the cluster has named.
     async fn any_connection(&self) -> Result<Arc<Connection>, CallError> {
@@ -251,6 +264,8 @@ impl Cluster {
         for address in self.addresses() {
             match self.pool.connection(&address).await {
                 Ok(connection) => return Ok(connection),
+                // Nobody is asked with a password that one broker does not take.
+                Err(denied @ CallError::Denied(_)) => return Err(denied),
                 Err(error) => last = error,
             }
         }
@@ -258,7 +273,12 @@ impl Cluster {
     }
 
     fn addresses(&self) -> Vec<String> {
-        let given = self.bootstrap.split(',').map(str::trim).filter(|address| !address.is_empty());
+        let given = self
+            .bootstrap
+            .addresses
+            .split(',')
+            .map(str::trim)
+            .filter(|address| !address.is_empty());
         let mut addresses: Vec<String> = given.map(str::to_owned).collect();
         for named in self.known.lock().brokers.values() {
             if !addresses.contains(named) {
@@ -276,11 +296,12 @@ impl Cluster {
                 Failure::Final(KafkaError::Malformed { what, detail })
             }
             CallError::Unsupported(what) => Failure::Final(KafkaError::Unsupported { what }),
+            CallError::Denied(detail) => Failure::Final(KafkaError::Authentication { detail }),
         }
     }
 
     fn unreachable(&self, detail: &str) -> KafkaError {
-        KafkaError::Unreachable { bootstrap: self.bootstrap.clone(), detail: detail.to_owned() }
+        KafkaError::Unreachable { bootstrap: self.bootstrap.to_string(), detail: detail.to_owned() }
     }
 }
 
@@ -377,7 +398,7 @@ mod tests {
             request: Duration::from_secs(1),
             max_frame: 1 << 20,
         };
-        Cluster::new("one:9092, three:9092", limits, Duration::from_secs(1))
+        Cluster::new("one:9092, three:9092".into(), limits, Duration::from_secs(1))
     }
 
     #[test]

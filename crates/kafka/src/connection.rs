@@ -1,26 +1,34 @@
 //! One connection to one broker: requests go out as they come, answers come back in that order.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes, BytesMut};
 use highwater_protocol::{
     ApiVersionsRequest, ApiVersionsResponse, ErrorCode, Message, Reader, Request, ResponseHeader,
     frame,
 };
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
+
+use crate::security::{Sasl, Security};
+use crate::{sasl, tls};
 
 /// Requests that may wait for their answers on one connection.
 const IN_FLIGHT: usize = 64;
 
 /// Memory set aside for an answer before its bytes have arrived.
 const BELIEVED: usize = 1 << 20;
+
+/// The part of a login's life after which it is renewed, as Kafka's clients do it: between these, so
+/// that not all come together.
+const RENEWED: std::ops::Range<f64> = 0.85..0.95;
 
 /// Before the broker's versions are known. Version 3 names the client (KIP-511).
 const API_VERSIONS: i16 = 3;
@@ -45,6 +53,17 @@ pub(crate) enum CallError {
     /// The broker does not speak an API in a version that we speak.
     #[error("{0}")]
     Unsupported(String),
+    /// The broker does not let us in, or is not whom it should be. Another attempt ends likewise.
+    #[error("{0}")]
+    Denied(String),
+}
+
+/// Whether others may ask meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Line {
+    Shared,
+    /// While logging in, a broker takes nothing else.
+    Alone,
 }
 
 /// A request on its way out.
@@ -69,6 +88,13 @@ pub(crate) struct Connection {
     /// Lowest and highest version the broker speaks, by API key.
     versions: HashMap<i16, (i16, i16)>,
     request_timeout: Duration,
+    sasl: Option<Sasl>,
+    /// When to log in again; none where that is for good.
+    renew_at: Mutex<Option<Instant>>,
+    /// Held alone while logging in again, shared while a request joins those on their way.
+    line: RwLock<()>,
+    /// Why it ended, where that says more than that it did.
+    ended: Arc<OnceLock<CallError>>,
 }
 
 impl Drop for Connection {
@@ -78,35 +104,75 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Connects and asks for the broker's versions.
-    pub(crate) async fn open(address: &str, limits: &Limits) -> Result<Self, CallError> {
+    /// Connects, asks for the broker's versions, and logs in.
+    pub(crate) async fn open(
+        address: &str,
+        limits: &Limits,
+        security: &Security,
+    ) -> Result<Self, CallError> {
         let lost = |detail: String| CallError::Lost(format!("{address}: {detail}"));
         let opened = timeout(limits.connect, async {
-            let io = dial(address).await.map_err(|error| lost(error.to_string()))?;
-            let mut connection = Self::over(io, address, limits);
+            let tcp = dial(address).await.map_err(|error| lost(error.to_string()))?;
+            let mut connection = match &security.tls {
+                None => Self::over(tcp, address, limits),
+                Some(tls) => Self::over(tls::wrap(tls, address, tcp).await?, address, limits),
+            };
             connection.versions = connection.ask_versions().await?;
+            connection.sasl.clone_from(&security.sasl);
+            connection.log_in().await?;
             Ok(connection)
         });
         let too_slow = |_| lost(format!("no connection within {} ms", limits.connect.as_millis()));
         opened.await.map_err(too_slow)?
     }
 
-    /// Speaks over a stream that is connected (and, later, encrypted).
+    /// Speaks over a stream that is connected, and encrypted where it shall be.
     fn over(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
         address: &str,
         limits: &Limits,
     ) -> Self {
         let (outgoing, queue) = mpsc::channel(IN_FLIGHT);
-        let task = tokio::spawn(run(io, queue, limits.max_frame)).abort_handle();
+        let (address, ended) = (Arc::<str>::from(address), Arc::default());
+        let task = run(io, queue, limits.max_frame, Arc::clone(&address), Arc::clone(&ended));
         Self {
-            address: Arc::from(address),
+            address,
             outgoing,
             next_id: AtomicI32::new(0),
-            task,
+            task: tokio::spawn(task).abort_handle(),
             versions: HashMap::new(),
             request_timeout: limits.request,
+            sasl: None,
+            renew_at: Mutex::default(),
+            line: RwLock::default(),
+            ended,
         }
+    }
+
+    /// Logs in, where we have somebody to log in as.
+    async fn log_in(&self) -> Result<(), CallError> {
+        let Some(sasl) = &self.sasl else { return Ok(()) };
+        let lifetime = sasl::log_in(self, sasl).await?;
+        let renewed = |lifetime: Duration| lifetime.mul_f64(rand::random_range(RENEWED));
+        *self.renew_at.lock() = lifetime.map(|lifetime| Instant::now() + renewed(lifetime));
+        Ok(())
+    }
+
+    fn is_to_renew(&self) -> bool {
+        self.renew_at.lock().is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Logs in again before the broker ends a connection whose login has run out (KIP-368).
+    async fn renew(&self) -> Result<(), CallError> {
+        if !self.is_to_renew() {
+            return Ok(());
+        }
+        let _alone = self.line.write().await;
+        if !self.is_to_renew() {
+            return Ok(());
+        }
+        tracing::debug!(address = %self.address, "logging in again");
+        self.log_in().await.inspect_err(|_| self.task.abort())
     }
 
     /// Whether it has ended.
@@ -135,23 +201,40 @@ impl Connection {
         request: &R,
         patience: Duration,
     ) -> Result<R::Response, CallError> {
+        self.renew().await?;
         let version = self.version::<R>()?;
-        let answer = self.exchange(request, version, patience).await?;
+        let answer = self.exchange(request, version, patience, Line::Shared).await?;
+        self.read::<R>(answer, version)
+    }
+
+    /// As [`Self::call`], while nobody else asks: a part of logging in.
+    pub(crate) async fn call_alone<R: Request>(
+        &self,
+        request: &R,
+    ) -> Result<R::Response, CallError> {
+        let version = self.version::<R>()?;
+        let answer = self.exchange(request, version, self.request_timeout, Line::Alone).await?;
         self.read::<R>(answer, version)
     }
 
     /// Queues a request at once, so that requests go out in the order of these calls; what comes
-    /// back waits for the answer. `None` while too many requests wait.
+    /// back waits for the answer. `None` while too many requests wait, or the login is renewed.
     pub(crate) fn begin<R: Request>(
         self: &Arc<Self>,
         request: &R,
     ) -> Result<Option<impl Future<Output = Result<R::Response, CallError>> + use<R>>, CallError>
     {
         let version = self.version::<R>()?;
+        if self.is_to_renew() {
+            let connection = Arc::clone(self);
+            tokio::spawn(async move { connection.renew().await });
+            return Ok(None);
+        }
+        let Ok(_shared) = self.line.try_read() else { return Ok(None) };
         let place = match self.outgoing.try_reserve() {
             Ok(place) => place,
             Err(mpsc::error::TrySendError::Full(())) => return Ok(None),
-            Err(mpsc::error::TrySendError::Closed(())) => return Err(self.lost("it ended")),
+            Err(mpsc::error::TrySendError::Closed(())) => return Err(self.why_ended("it ended")),
         };
         let (outgoing, answered) = self.question(request, version);
         place.send(outgoing);
@@ -191,10 +274,16 @@ impl Connection {
         request: &R,
         version: i16,
         patience: Duration,
+        line: Line,
     ) -> Result<Bytes, CallError> {
         let (outgoing, answered) = self.question(request, version);
         let exchange = async {
+            let shared = match line {
+                Line::Shared => Some(self.line.read().await),
+                Line::Alone => None,
+            };
             self.outgoing.send(outgoing).await.ok()?;
+            drop(shared);
             answered.await.ok()
         };
         self.in_time::<R>(timeout(patience, exchange).await.ok(), patience)
@@ -208,7 +297,7 @@ impl Connection {
     ) -> Result<Bytes, CallError> {
         match answer {
             Some(Some(answer)) => Ok(answer),
-            Some(None) => Err(self.lost("the connection ended before the answer")),
+            Some(None) => Err(self.why_ended("the connection ended before the answer")),
             None => {
                 // Answers come in order, so whatever is asked behind this one would be late too.
                 self.task.abort();
@@ -242,13 +331,23 @@ impl Connection {
         request: &ApiVersionsRequest,
         version: i16,
     ) -> Result<Option<ApiVersionsResponse>, CallError> {
-        let mut answer = self.exchange(request, version, self.request_timeout).await?;
+        let mut answer = self.exchange(request, version, self.request_timeout, Line::Alone).await?;
         let malformed = |error| self.malformed::<ApiVersionsRequest>(&error);
         ResponseHeader::decode(&mut answer, ApiVersionsRequest::KEY, version).map_err(malformed)?;
         if answer.starts_with(&ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes()) {
             return Ok(None);
         }
         ApiVersionsResponse::decode_body(answer, version).map(Some).map_err(malformed)
+    }
+
+    /// Why the broker does not let us in.
+    pub(crate) fn denied(&self, why: &str) -> CallError {
+        CallError::Denied(format!("{}: {why}", self.address))
+    }
+
+    /// Why it ended, as far as that is known.
+    fn why_ended(&self, otherwise: &str) -> CallError {
+        self.ended.get().cloned().unwrap_or_else(|| self.lost(otherwise))
     }
 
     fn lost(&self, detail: &str) -> CallError {
@@ -266,8 +365,6 @@ impl Connection {
     }
 }
 
-/// Connects in the clear. TLS wraps the stream here, before the first request; SASL follows the
-/// exchange of versions.
 async fn dial(address: &str) -> std::io::Result<TcpStream> {
     let io = TcpStream::connect(address).await?;
     io.set_nodelay(true)?;
@@ -275,27 +372,33 @@ async fn dial(address: &str) -> std::io::Result<TcpStream> {
 }
 
 /// Moves requests and answers until either side ends; then all that waits is told by its dropped
-/// channel.
+/// channel, which happens once it is known why.
 async fn run(
     io: impl AsyncRead + AsyncWrite + Send,
-    queue: mpsc::Receiver<Outgoing>,
+    mut queue: mpsc::Receiver<Outgoing>,
     max_frame: usize,
+    address: Arc<str>,
+    why: Arc<OnceLock<CallError>>,
 ) {
     let (read, write) = tokio::io::split(io);
-    let (asked, waiting) = mpsc::channel(IN_FLIGHT);
+    let (asked, mut waiting) = mpsc::channel(IN_FLIGHT);
     let ended = tokio::select! {
-        ended = write_requests(write, queue, asked) => ended,
-        ended = read_answers(read, waiting, max_frame) => ended,
+        ended = write_requests(write, &mut queue, &asked) => ended,
+        ended = read_answers(read, &mut waiting, max_frame) => ended,
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");
+        if let denied @ CallError::Denied(_) = tls::failure(&address, &error) {
+            // It ends once.
+            let _ = why.set(denied);
+        }
     }
 }
 
 async fn write_requests(
     mut write: impl AsyncWrite + Unpin,
-    mut queue: mpsc::Receiver<Outgoing>,
-    waiting: mpsc::Sender<Asked>,
+    queue: &mut mpsc::Receiver<Outgoing>,
+    waiting: &mpsc::Sender<Asked>,
 ) -> std::io::Result<()> {
     while let Some(Outgoing { frame, asked }) = queue.recv().await {
         if waiting.send(asked).await.is_err() {
@@ -309,7 +412,7 @@ async fn write_requests(
 
 async fn read_answers(
     read: impl AsyncRead + Unpin,
-    mut waiting: mpsc::Receiver<Asked>,
+    waiting: &mut mpsc::Receiver<Asked>,
     max_frame: usize,
 ) -> std::io::Result<()> {
     let mut read = BufReader::new(read);

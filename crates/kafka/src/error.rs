@@ -47,6 +47,12 @@ pub enum KafkaError {
         /// What was asked for.
         what: String,
     },
+    /// A broker does not let us in, or is not whom it should be. Asking again does not help.
+    #[error("authentication failed: {detail}")]
+    Authentication {
+        /// The broker, and what is wrong.
+        detail: String,
+    },
     /// A record could not be written, or its fate is unknown.
     #[error("writing to {topic} failed: {detail}")]
     Write {
@@ -67,6 +73,7 @@ impl KafkaError {
         match self {
             Self::Refused { code, .. } => Some(*code),
             Self::Write { code, .. } => *code,
+            Self::Authentication { .. } => Some(ErrorCode::SASL_AUTHENTICATION_FAILED.0),
             _ => None,
         }
     }

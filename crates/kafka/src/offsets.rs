@@ -27,6 +27,16 @@ impl OffsetSpec {
         }
     }
 
+    /// Its name in messages: Java's, for what an old broker does not have.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Latest => "LATEST",
+            Self::Earliest => "EARLIEST",
+            Self::MaxTimestamp => "MAX_TIMESTAMP",
+            Self::Timestamp(_) => "TIMESTAMP",
+        }
+    }
+
     /// The first version of ListOffsets that answers it at read_committed. As Java's admin, we
     /// never ask an older one: it would answer something else.
     const fn needs(self) -> i16 {
@@ -51,14 +61,13 @@ pub(crate) async fn list(
     let leader = cluster.leader(topic, partition).await?;
     let version = cluster.version::<ListOffsetsRequest>(&leader).await?;
     if version < spec.needs() {
-        let needed = spec.needs();
-        let what = format!("{spec:?}: ListOffsets version {needed} is needed, {version} is spoken");
-        return Err(Failure::Final(KafkaError::Unsupported { what }));
+        let spoken = format!("ListOffsets version {} is needed, {version} is spoken", spec.needs());
+        return Err(unsupported(spec, &format!(": {spoken} by {}", leader.address)));
     }
     let answer = cluster.ask(&leader, &list_request(topic, partition, spec)).await?;
     let found = listed(answer, topic, partition)?;
     if found.error_code == ErrorCode::UNSUPPORTED_VERSION {
-        return Err(Failure::Final(KafkaError::Unsupported { what: format!("{spec:?}") }));
+        return Err(unsupported(spec, ""));
     }
     cluster
         .check(&leader, found.error_code, || format!("look up {spec:?} of {topic}-{partition}"))?;
@@ -67,6 +76,11 @@ pub(crate) async fn list(
         timestamp: found.timestamp,
         leader_epoch: Some(found.leader_epoch).filter(|epoch| *epoch >= 0),
     }))
+}
+
+fn unsupported(spec: OffsetSpec, why: &str) -> Failure {
+    let what = format!("the {} offset spec{why}", spec.name());
+    Failure::Final(KafkaError::Unsupported { what })
 }
 
 fn list_request(topic: &str, partition: i32, spec: OffsetSpec) -> ListOffsetsRequest {

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::backoff::Backoff;
 use crate::connection::{CallError, Connection, Limits};
+use crate::security::Security;
 
 /// Connections a broker. A broker works on one request of a connection at a time, so one alone
 /// would put a quick question behind a large fetch.
@@ -18,6 +19,7 @@ const WIDTH: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Pool {
     limits: Limits,
+    security: Security,
     next: AtomicUsize,
     brokers: Mutex<HashMap<String, [Arc<Slot>; WIDTH]>>,
 }
@@ -34,14 +36,14 @@ struct Link {
 }
 
 impl Pool {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, next: AtomicUsize::new(0), brokers: Mutex::default() }
+    pub(crate) fn new(limits: Limits, security: Security) -> Self {
+        Self { limits, security, next: AtomicUsize::new(0), brokers: Mutex::default() }
     }
 
     /// A connection to the broker at `address`.
     pub(crate) async fn connection(&self, address: &str) -> Result<Arc<Connection>, CallError> {
         let slot = self.slot(address);
-        slot.lock().await.connection(address, &self.limits).await
+        slot.lock().await.connection(address, &self.limits, &self.security).await
     }
 
     fn slot(&self, address: &str) -> Arc<Slot> {
@@ -57,6 +59,7 @@ impl Link {
         &mut self,
         address: &str,
         limits: &Limits,
+        security: &Security,
     ) -> Result<Arc<Connection>, CallError> {
         if let Some(connection) = self.connection.as_ref().filter(|open| !open.is_closed()) {
             return Ok(Arc::clone(connection));
@@ -66,7 +69,7 @@ impl Link {
         {
             return Err(error.clone());
         }
-        let opened = Connection::open(address, limits).await;
+        let opened = Connection::open(address, limits, security).await;
         opened.map(|connection| self.keep(connection)).map_err(|error| self.fail(error))
     }
 

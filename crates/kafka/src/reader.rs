@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::cluster::{Cluster, Failure, refused};
 use crate::connection::Limits;
 use crate::watch::Watches;
-use crate::{KafkaError, fetch, offsets};
+use crate::{Bootstrap, KafkaError, fetch, offsets};
 
 /// Which offset to look up (KIP-79, KIP-734 and their successors).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,24 +125,24 @@ const READ_ALL_BYTES: u32 = 1 << 20;
 impl Reader {
     /// A reader of the cluster at `bootstrap` (`host:port`, several separated by commas).
     /// Connects when first used.
-    pub fn new(bootstrap: &str) -> Self {
+    pub fn new(bootstrap: impl Into<Bootstrap>) -> Self {
         Self::with_settings(bootstrap, ReaderSettings::default())
     }
 
     /// As [`Self::new`], with other time-outs.
-    pub fn with_settings(bootstrap: &str, settings: ReaderSettings) -> Self {
+    pub fn with_settings(bootstrap: impl Into<Bootstrap>, settings: ReaderSettings) -> Self {
         let limits = Limits {
             connect: settings.connect_timeout,
             request: settings.request_timeout,
             max_frame: frame::DEFAULT_MAX,
         };
-        let cluster = Arc::new(Cluster::new(bootstrap, limits, settings.retry_for));
+        let cluster = Arc::new(Cluster::new(bootstrap.into(), limits, settings.retry_for));
         let watches = Arc::new(Watches::new(Arc::clone(&cluster)));
         Self { cluster, watches }
     }
 
-    /// The address list it was made with.
-    pub fn bootstrap(&self) -> &str {
+    /// What it was made with.
+    pub fn bootstrap(&self) -> &Bootstrap {
         self.cluster.bootstrap()
     }
 

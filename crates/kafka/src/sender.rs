@@ -382,6 +382,9 @@ fn verdict(
     let answer = match answer {
         Ok(answer) => answer,
         Err(CallError::Unsupported(what)) => return Verdict::Broken(None, what),
+        Err(CallError::Denied(what)) => {
+            return Verdict::Broken(Some(ErrorCode::SASL_AUTHENTICATION_FAILED), what);
+        }
         Err(passing) => return Verdict::Again(passing.to_string()),
     };
     let Some(told) = told(answer, topic, partition) else {

@@ -221,10 +221,11 @@ impl Poll {
     }
 
     async fn ask(&mut self, partitions: &[(Partition, i64)]) -> Result<FetchResponse, CallError> {
-        let limits = &self.watches.cluster.limits;
+        let cluster = &self.watches.cluster;
+        let (limits, security) = (&cluster.limits, &cluster.bootstrap().security);
         let connection = match self.connection.take().filter(|open| !open.is_closed()) {
             Some(connection) => connection,
-            None => Connection::open(&self.address, limits).await?,
+            None => Connection::open(&self.address, limits, security).await?,
         };
         let connection = self.connection.insert(connection);
         connection.call_within(&request(partitions), HOLD + limits.request).await

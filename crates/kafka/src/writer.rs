@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::KafkaError;
 use crate::at_least_once::AtLeastOnce;
+use crate::{Bootstrap, KafkaError};
 use async_trait::async_trait;
 use bytes::Bytes;
 
@@ -51,7 +51,7 @@ pub struct Acknowledgement {
 #[derive(Clone, Debug)]
 pub struct WriterSettings {
     /// Brokers, as for [`crate::Reader::new`].
-    pub bootstrap: String,
+    pub bootstrap: Bootstrap,
     /// Records that may wait for acknowledgement.
     pub max_in_flight_records: usize,
     /// Bytes that may wait for acknowledgement.
@@ -66,9 +66,9 @@ pub struct WriterSettings {
 
 impl WriterSettings {
     /// The defaults for the cluster at `bootstrap`.
-    pub fn new(bootstrap: &str) -> Self {
+    pub fn new(bootstrap: impl Into<Bootstrap>) -> Self {
         Self {
-            bootstrap: bootstrap.to_owned(),
+            bootstrap: bootstrap.into(),
             max_in_flight_records: 20_000,
             max_in_flight_bytes: 32 << 20,
             delivery_timeout: Duration::from_secs(120),

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use highwater_kafka::Bootstrap;
+
 /// What [`crate::Streams::start`] needs to know.
 #[derive(Clone, Debug)]
 pub struct StreamsConfig {
-    /// Brokers of the log, `host:port`, several separated by commas.
-    pub bootstrap: String,
+    /// Where the log is, and how it is spoken to.
+    pub bootstrap: Bootstrap,
     /// Compacted topic that keeps the stream resources; made when missing.
     pub state_topic: String,
     /// Bounds and times.
@@ -15,9 +17,9 @@ pub struct StreamsConfig {
 
 impl StreamsConfig {
     /// The defaults over the log at `bootstrap`.
-    pub fn new(bootstrap: &str) -> Self {
+    pub fn new(bootstrap: impl Into<Bootstrap>) -> Self {
         Self {
-            bootstrap: bootstrap.to_owned(),
+            bootstrap: bootstrap.into(),
             state_topic: "highwater.streams".to_owned(),
             limits: Limits::default(),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use highwater_kafka::{
-    Admin, EpochEnd, Fetched, Journal, KafkaError, ListedOffset, NewTopic, OffsetSpec,
+    Admin, Bootstrap, EpochEnd, Fetched, Journal, KafkaError, ListedOffset, NewTopic, OffsetSpec,
     OutgoingRecord, Reader, TopicDescription, Watermarks, WriterSettings, at_least_once,
 };
 use tokio::sync::watch;
@@ -20,7 +20,7 @@ pub(crate) struct KafkaLog {
 }
 
 impl KafkaLog {
-    pub(crate) fn new(bootstrap: &str) -> Self {
+    pub(crate) fn new(bootstrap: &Bootstrap) -> Self {
         let reader = Reader::new(bootstrap);
         let settings = WriterSettings::new(bootstrap);
         let journal = Journal::new(move || at_least_once(&settings));

@@ -37,7 +37,8 @@ impl Cluster {
 pub(crate) const REQUEST_OVERHEAD: usize = 1024;
 
 /// Refusals that stay as they are until a person has acted.
-const LASTING: [ErrorCode; 9] = [
+const LASTING: [ErrorCode; 10] = [
+    ErrorCode::SASL_AUTHENTICATION_FAILED,
     ErrorCode::INVALID_TOPIC_EXCEPTION,
     ErrorCode::TOPIC_AUTHORIZATION_FAILED,
     ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
@@ -79,6 +80,8 @@ fn remedy(error: &KafkaError) -> &'static str {
         "raise segment.bytes of the topic, then restart the connector"
     } else if error.is(ErrorCode::TOPIC_AUTHORIZATION_FAILED) {
         "let this server's user write to the topic, then restart the connector"
+    } else if error.is(ErrorCode::SASL_AUTHENTICATION_FAILED) {
+        "correct the server's --kafka-config and start it again, or restart the connector"
     } else {
         "change what the log refuses, then restart the connector"
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_kafka::{KafkaError, Writer, WriterSettings};
+use highwater_kafka::{Bootstrap, KafkaError, Writer, WriterSettings};
 
 /// Makes the writer of a task; the delivery contract is chosen here.
 pub type WriterFactory =
@@ -13,8 +13,8 @@ pub type WriterFactory =
 /// What a worker runs with.
 #[derive(Clone)]
 pub struct WorkerConfig {
-    /// Brokers of the log, `host:port`, several separated by commas.
-    pub bootstrap: String,
+    /// Where the log is, and how it is spoken to.
+    pub bootstrap: Bootstrap,
     /// Name of this worker in statuses; Kafka Connect uses the address of its REST listener.
     pub worker_id: String,
     /// Compacted topic of connector configurations and target states.
@@ -43,9 +43,9 @@ pub struct WorkerConfig {
 
 impl WorkerConfig {
     /// The defaults for the log at `bootstrap`.
-    pub fn new(bootstrap: &str, worker_id: &str) -> Self {
+    pub fn new(bootstrap: impl Into<Bootstrap>, worker_id: &str) -> Self {
         Self {
-            bootstrap: bootstrap.to_owned(),
+            bootstrap: bootstrap.into(),
             worker_id: worker_id.to_owned(),
             configs_topic: "highwater.configs".to_owned(),
             offsets_topic: "highwater.offsets".to_owned(),

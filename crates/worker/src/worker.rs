@@ -40,7 +40,7 @@ impl Worker {
         config: WorkerConfig,
         connectors: Vec<Arc<dyn SourceConnector>>,
     ) -> Result<Self, WorkerError> {
-        let bootstrap = config.bootstrap.clone();
+        let bootstrap = config.bootstrap.to_string();
         let herder = Herder::start(config, Plugins::new(connectors))
             .await
             .map_err(|source| WorkerError::Log { bootstrap, source })?;

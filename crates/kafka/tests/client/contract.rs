@@ -1,5 +1,5 @@
-//! What every writer keeps, whatever its delivery contract. Each check takes the writer's maker,
-//! so that a transactional writer runs the same ones.
+//! What every writer keeps, whatever its delivery contract and whoever's broker it writes to. Each
+//! check takes the writer's maker, so that a transactional writer runs the same ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,9 +53,9 @@ async fn acknowledged(writer: &mut dyn Writer, count: usize) -> Vec<Acknowledgem
 }
 
 /// Acknowledgements come in the order of sending, without gaps, each once, and what they say is so.
-pub(crate) async fn acknowledges_in_order_what_is_there(make: Make) {
-    let server = Server::with_trail().await;
-    let mut writer = make(&settings(&server)).unwrap();
+pub(crate) async fn acknowledges_in_order_what_is_there(make: Make, server: &mut Server) {
+    server.create_trail().await;
+    let mut writer = make(&settings(server)).unwrap();
     writer.begin().await.unwrap();
     for value in 1..=1000 {
         assert_eq!(writer.send(record("trail", value)).await.unwrap(), value);
@@ -76,10 +76,10 @@ pub(crate) async fn acknowledges_in_order_what_is_there(make: Make) {
 
 /// Offset records are in the log when `offsets` returns (or, in a transaction, `commit`), and take
 /// no sequence.
-pub(crate) async fn offsets_are_stored_and_not_counted(make: Make) {
-    let server = Server::with_trail().await;
+pub(crate) async fn offsets_are_stored_and_not_counted(make: Make, server: &mut Server) {
+    server.create_trail().await;
     server.create("offsets", 1, &[("cleanup.policy", "compact")]).await;
-    let mut writer = make(&settings(&server)).unwrap();
+    let mut writer = make(&settings(server)).unwrap();
     writer.begin().await.unwrap();
     assert_eq!(writer.send(record("trail", 1)).await.unwrap(), 1);
     let acks = acknowledged(&mut *writer, 1).await;
@@ -96,10 +96,10 @@ pub(crate) async fn offsets_are_stored_and_not_counted(make: Make) {
 
 /// Connections are cut and the broker is started anew while records flow: each record is
 /// acknowledged once, in order, and stands in the log once, where the acknowledgement says.
-pub(crate) async fn survives_a_broker_that_comes_and_goes(make: Make) {
+pub(crate) async fn survives_a_broker_that_comes_and_goes(make: Make, server: &mut Server) {
     const RECORDS: u64 = 4000;
-    let mut server = Server::with_trail().await;
-    let mut writer = make(&settings(&server)).unwrap();
+    server.create_trail().await;
+    let mut writer = make(&settings(server)).unwrap();
     writer.begin().await.unwrap();
     let writing = tokio::spawn(async move {
         let mut acks = Vec::new();
@@ -119,7 +119,7 @@ pub(crate) async fn survives_a_broker_that_comes_and_goes(make: Make) {
         tokio::time::sleep(Duration::from_millis(40)).await;
         if disturbances % 2 == 0 {
             server.proxy.cut();
-        } else if disturbances < 8 {
+        } else if disturbances < server.restarts() * 2 {
             server.restart().await;
         }
         disturbances += 1;
@@ -137,9 +137,9 @@ pub(crate) async fn survives_a_broker_that_comes_and_goes(make: Make) {
 
 /// The connections end at any byte of a request, of an answer or of what makes a connection: each
 /// record is acknowledged once, in order, and stands in the log once.
-pub(crate) async fn survives_a_cut_at_any_byte(make: Make) {
-    let server = Server::with_trail().await;
-    let mut writer = make(&settings(&server)).unwrap();
+pub(crate) async fn survives_a_cut_at_any_byte(make: Make, server: &mut Server) {
+    server.create_trail().await;
+    let mut writer = make(&settings(server)).unwrap();
     writer.begin().await.unwrap();
     let (mut sent, mut acks) = (0, Vec::new());
     for bytes in (0..1500).step_by(31) {
@@ -158,9 +158,9 @@ pub(crate) async fn survives_a_cut_at_any_byte(make: Make) {
 }
 
 /// While the broker does not answer, no more than the bounds is taken, and then `send` waits.
-pub(crate) async fn keeps_its_bounds_while_the_broker_stalls(make: Make) {
-    let server = Server::with_trail().await;
-    let mut bounded = settings(&server);
+pub(crate) async fn keeps_its_bounds_while_the_broker_stalls(make: Make, server: &mut Server) {
+    server.create_trail().await;
+    let mut bounded = settings(server);
     bounded.max_in_flight_records = 50;
     let mut writer = make(&bounded).unwrap();
     writer.begin().await.unwrap();
@@ -183,9 +183,9 @@ pub(crate) async fn keeps_its_bounds_while_the_broker_stalls(make: Make) {
 
 /// A record that is not acknowledged in time breaks the writer: it says so from then on, reports
 /// nothing more, and has left no hole in the log.
-pub(crate) async fn breaks_when_a_record_is_late(make: Make) {
-    let server = Server::with_trail().await;
-    let mut hasty = settings(&server);
+pub(crate) async fn breaks_when_a_record_is_late(make: Make, server: &mut Server) {
+    server.create_trail().await;
+    let mut hasty = settings(server);
     hasty.delivery_timeout = Duration::from_millis(1000);
     let mut writer = make(&hasty).unwrap();
     writer.begin().await.unwrap();
@@ -210,9 +210,9 @@ pub(crate) async fn breaks_when_a_record_is_late(make: Make) {
 
 /// When records are late because the broker is gone, those sent after them stay out of the log too,
 /// also when it comes back while they would still be in time.
-pub(crate) async fn leaves_no_hole_when_records_are_late(make: Make) {
-    let server = Server::with_trail().await;
-    let mut hasty = settings(&server);
+pub(crate) async fn leaves_no_hole_when_records_are_late(make: Make, server: &mut Server) {
+    server.create_trail().await;
+    let mut hasty = settings(server);
     hasty.delivery_timeout = Duration::from_millis(1000);
     let mut writer = make(&hasty).unwrap();
     writer.begin().await.unwrap();
@@ -243,10 +243,9 @@ async fn assert_broken(writer: &mut dyn Writer) {
 }
 
 /// A record that the broker refuses breaks the writer, and nothing behind it gets into the log.
-pub(crate) async fn breaks_when_the_broker_refuses_a_record(make: Make) {
-    let server = Server::start().await;
+pub(crate) async fn breaks_when_the_broker_refuses_a_record(make: Make, server: &mut Server) {
     server.create("trail", 1, &[("max.message.bytes", "2000")]).await;
-    let mut writer = make(&WriterSettings { linger: Duration::ZERO, ..settings(&server) }).unwrap();
+    let mut writer = make(&WriterSettings { linger: Duration::ZERO, ..settings(server) }).unwrap();
     writer.begin().await.unwrap();
     writer.send(record("trail", 1)).await.unwrap();
     acknowledged(&mut *writer, 1).await;
@@ -271,11 +270,10 @@ pub(crate) async fn breaks_when_the_broker_refuses_a_record(make: Make) {
 
 /// A topic that takes less at once than a batch may have takes many small records all the same,
 /// through cuts as well.
-pub(crate) async fn small_records_reach_a_topic_of_small_batches(make: Make) {
+pub(crate) async fn small_records_reach_a_topic_of_small_batches(make: Make, server: &mut Server) {
     const COUNT: u64 = 15_000;
-    let server = Server::start().await;
     server.create("trail", 1, &[("max.message.bytes", "4000")]).await;
-    let mut writer = make(&settings(&server)).unwrap();
+    let mut writer = make(&settings(server)).unwrap();
     writer.begin().await.unwrap();
     for value in 1..=COUNT {
         writer.send(record("trail", value)).await.unwrap();
@@ -291,9 +289,9 @@ pub(crate) async fn small_records_reach_a_topic_of_small_batches(make: Make) {
 }
 
 /// A topic that is deleted under a writer breaks it before long, and by name.
-pub(crate) async fn breaks_when_its_topic_is_deleted(make: Make) {
-    let server = Server::with_trail().await;
-    let mut writer = make(&settings(&server)).unwrap();
+pub(crate) async fn breaks_when_its_topic_is_deleted(make: Make, server: &mut Server) {
+    server.create_trail().await;
+    let mut writer = make(&settings(server)).unwrap();
     writer.begin().await.unwrap();
     writer.send(record("trail", 1)).await.unwrap();
     acknowledged(&mut *writer, 1).await;
@@ -306,9 +304,9 @@ pub(crate) async fn breaks_when_its_topic_is_deleted(make: Make) {
 
 /// A record above the writer's own limit is refused before it is sent: the writer goes on and its
 /// sequence has no hole.
-pub(crate) async fn refuses_a_record_above_its_own_limit(make: Make) {
-    let server = Server::with_trail().await;
-    let mut small = settings(&server);
+pub(crate) async fn refuses_a_record_above_its_own_limit(make: Make, server: &mut Server) {
+    server.create_trail().await;
+    let mut small = settings(server);
     small.max_request_bytes = 100_000;
     let mut writer = make(&small).unwrap();
     writer.begin().await.unwrap();

@@ -20,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) header: RequestHeader,
     pub(crate) body: Bytes,
     pub(crate) port: u16,
+    /// Which connection it came on, from 0.
+    pub(crate) connection: usize,
 }
 
 /// What the fake does with a request.
@@ -132,8 +134,8 @@ impl Fake {
             let mut served = tokio::task::JoinSet::new();
             loop {
                 let (io, _) = listener.accept().await.unwrap();
-                counted.fetch_add(1, Ordering::SeqCst);
-                served.spawn(serve(io, address.port(), Arc::clone(&answer)));
+                let connection = counted.fetch_add(1, Ordering::SeqCst);
+                served.spawn(serve(io, (address.port(), connection), Arc::clone(&answer)));
             }
         });
         Self { address, connections, listening }
@@ -148,14 +150,18 @@ impl Fake {
     }
 }
 
-async fn serve(mut io: TcpStream, port: u16, answer: Arc<impl Fn(&Asked) -> Reply>) {
+async fn serve(
+    mut io: TcpStream,
+    (port, connection): (u16, usize),
+    answer: Arc<impl Fn(&Asked) -> Reply>,
+) {
     loop {
         let Ok(length) = io.read_u32().await else { return };
         let mut body = vec![0; length as usize];
         io.read_exact(&mut body).await.unwrap();
         let mut body = Bytes::from(body);
         let header = RequestHeader::decode(&mut body).unwrap();
-        let sent = match answer(&Asked { header, body, port }) {
+        let sent = match answer(&Asked { header, body, port, connection }) {
             Reply::Send(bytes) => io.write_all(&bytes).await,
             Reply::Late(wait, bytes) => {
                 tokio::time::sleep(wait).await;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::fake::{Asked, Fake, Reply, versions};
+use crate::fake::{Asked, Fake, Reply, metadata, versions};
 use bytes::{Bytes, BytesMut};
 use highwater_kafka::{KafkaError, OffsetSpec, Reader, ReaderSettings};
 use highwater_protocol::records::{BatchBuilder, Compression};
 use highwater_protocol::{
     AbortedTransaction, ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode, FetchRequest,
     ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse,
-    ListOffsetsTopicResponse, PartitionData,
+    ListOffsetsTopicResponse, MetadataResponse, PartitionData,
 };
 
 /// A reader that gives up soon.
@@ -261,4 +261,54 @@ async fn no_broker_at_all_is_said_with_the_addresses() {
     let error = reader.fetch("trail", 0, 0, 1000).await.unwrap_err();
     assert!(error.to_string().contains(&dead.to_string()), "{error}");
     assert!(matches!(error, KafkaError::Unreachable { .. }));
+}
+
+/// What a broker of Apache Kafka 2.8, and one of today, answer to a question for the greatest time.
+fn greatest(asked: &Asked, highest: i16, brokers: &MetadataResponse) -> Reply {
+    match asked.header.api_key {
+        ApiKey::ApiVersions => asked.answer(&versions(&[(ApiKey::ListOffsets, highest)])),
+        ApiKey::Metadata => asked.answer(brokers),
+        ApiKey::ListOffsets => {
+            let asked_for = asked.request::<ListOffsetsRequest>().topics[0].partitions[0].clone();
+            assert!(
+                highest >= 7 || asked_for.timestamp != -3,
+                "an old broker would answer wrongly"
+            );
+            let found = ListOffsetsPartitionResponse {
+                partition_index: asked_for.partition_index,
+                offset: 17,
+                timestamp: 5,
+                ..Default::default()
+            };
+            let partitions = vec![found];
+            let topic = ListOffsetsTopicResponse { name: "trail".to_owned(), partitions };
+            asked.answer(&ListOffsetsResponse { topics: vec![topic], ..Default::default() })
+        }
+        _ => asked.basics(),
+    }
+}
+
+/// Partition 1 is led by another broker.
+fn led_by_two(old: u16, new: u16) -> MetadataResponse {
+    let mut told = metadata(old);
+    told.brokers.extend(metadata(new).brokers);
+    told.brokers[1].node_id = 2;
+    told.topics[0].partitions[1].leader_id = 2;
+    told
+}
+
+/// KIP-734 as Java's admin has it: only the partitions of a leader that is too old fail.
+#[tokio::test]
+async fn a_leader_that_is_too_old_fails_its_own_partitions_alone() {
+    let new = Fake::start(|asked| greatest(asked, 11, &metadata(asked.port))).await;
+    let new_port = new.address.port();
+    let old = Fake::start(move |asked| greatest(asked, 6, &led_by_two(asked.port, new_port))).await;
+    let reader = reader(&old);
+    let ask = async |partition, spec| reader.list_offset("trail", partition, spec).await;
+    let refused = ask(0, OffsetSpec::MaxTimestamp).await.unwrap_err();
+    assert!(refused.to_string().contains("does not support the MAX_TIMESTAMP offset spec"));
+    assert_eq!(ask(1, OffsetSpec::MaxTimestamp).await.unwrap().unwrap().offset, 17);
+    for partition in 0..2 {
+        assert_eq!(ask(partition, OffsetSpec::Latest).await.unwrap().unwrap().offset, 17);
+    }
 }

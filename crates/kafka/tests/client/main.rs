@@ -1,16 +1,18 @@
-//! The client against brokers: a scripted one, librdkafka's mock of three, and our own.
+//! The client against brokers: a scripted one, librdkafka's mock of three, our own, and Apache Kafka.
 
 #![allow(
     clippy::unwrap_used,
     reason = "the lint knows tests by their attribute, not their helpers"
 )]
 
+mod apache;
 mod contract;
 mod embedded;
 mod fake;
 mod fetching;
 mod mocked;
 mod proxy;
+mod securing;
 mod server;
 mod watching;
 mod wide;

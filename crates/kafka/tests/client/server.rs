@@ -1,4 +1,4 @@
-//! Our own broker over its log, behind a proxy, stopped and started at will.
+//! A broker behind a proxy, stopped and started at will: our own over its log, or Apache Kafka.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,27 +10,44 @@ use highwater_kafka::{Admin, NewTopic, Reader};
 use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
 use tempfile::TempDir;
 
+use crate::apache::Apache;
 use crate::proxy::{Line, Proxy};
 
 pub(crate) struct Server {
-    dir: TempDir,
     pub(crate) proxy: Proxy,
-    running: Option<(Broker, Log)>,
+    engine: Engine,
+}
+
+enum Engine {
+    Embedded { dir: TempDir, running: Option<(Broker, Log)> },
+    Apache(Apache),
 }
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let mut server = Self { dir, proxy: Proxy::start().await, running: None };
+        let engine = Engine::Embedded { dir: tempfile::tempdir().unwrap(), running: None };
+        let mut server = Self { proxy: Proxy::start().await, engine };
         server.up().await;
         server
+    }
+
+    /// Apache Kafka, whose clients are told of the proxy.
+    pub(crate) async fn apache() -> Self {
+        let proxy = Proxy::start().await;
+        let node = Apache::start(&[&format!("advertise={}", proxy.address)]).await;
+        proxy.lead_to(node.address);
+        Self { proxy, engine: Engine::Apache(node) }
     }
 
     /// A server with a topic `trail` of one partition.
     pub(crate) async fn with_trail() -> Self {
         let server = Self::start().await;
-        server.create("trail", 1, &[]).await;
+        server.create_trail().await;
         server
+    }
+
+    pub(crate) async fn create_trail(&self) {
+        self.create("trail", 1, &[]).await;
     }
 
     pub(crate) async fn create(&self, name: &str, partitions: i32, configs: &[(&str, &str)]) {
@@ -38,6 +55,15 @@ impl Server {
         let configs = configs.iter().map(config).collect();
         let topic = NewTopic { name: name.to_owned(), partitions, configs };
         assert!(Admin::new(self.reader()).create_topic(&topic).await.unwrap());
+    }
+
+    /// Takes away what a test has made, and opens the line.
+    pub(crate) async fn clear(&self) {
+        self.proxy.set(Line::Open);
+        let admin = Admin::new(self.reader());
+        for topic in admin.topics().await.unwrap() {
+            admin.delete_topic(&topic.name).await.unwrap();
+        }
     }
 
     pub(crate) fn bootstrap(&self) -> String {
@@ -49,28 +75,50 @@ impl Server {
     }
 
     pub(crate) fn log(&self) -> &Log {
-        &self.running.as_ref().unwrap().1
+        match &self.engine {
+            Engine::Embedded { running, .. } => &running.as_ref().unwrap().1,
+            Engine::Apache(_) => panic!("its log is not ours"),
+        }
     }
 
     /// Stops as a kill does: connections end in the middle, the log is not closed.
     pub(crate) async fn down(&mut self) {
         self.proxy.set(Line::Closed);
-        if let Some((broker, _log)) = self.running.take() {
-            broker.shutdown().await;
+        match &mut self.engine {
+            Engine::Embedded { running, .. } => {
+                if let Some((broker, _log)) = running.take() {
+                    broker.shutdown().await;
+                }
+            }
+            Engine::Apache(node) => node.kill().await,
         }
     }
 
     /// Starts on the data that is there.
     pub(crate) async fn up(&mut self) {
-        let log = open(self.dir.path()).await;
         let address = self.proxy.address;
-        let mut config = BrokerConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-        config.advertise = Some(Endpoint { host: address.ip().to_string(), port: address.port() });
-        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
-        let broker = Broker::start(config, log.clone(), coordinator).await.unwrap();
-        self.proxy.lead_to(broker.local_addr());
+        match &mut self.engine {
+            Engine::Embedded { dir, running } => {
+                let log = open(dir.path()).await;
+                let mut config = BrokerConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+                config.advertise =
+                    Some(Endpoint { host: address.ip().to_string(), port: address.port() });
+                let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+                let broker = Broker::start(config, log.clone(), coordinator).await.unwrap();
+                self.proxy.lead_to(broker.local_addr());
+                *running = Some((broker, log));
+            }
+            Engine::Apache(node) => node.resume().await,
+        }
         self.proxy.set(Line::Open);
-        self.running = Some((broker, log));
+    }
+
+    /// How often a test may start it anew: Apache Kafka takes seconds each time.
+    pub(crate) fn restarts(&self) -> usize {
+        match self.engine {
+            Engine::Embedded { .. } => 4,
+            Engine::Apache(_) => 2,
+        }
     }
 
     pub(crate) async fn restart(&mut self) {

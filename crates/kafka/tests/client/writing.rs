@@ -1,16 +1,30 @@
-//! The at-least-once writer keeps the contract of writers.
+//! The at-least-once writer keeps the contract of writers, on our own broker and on Apache Kafka.
 
 use highwater_kafka::at_least_once;
 
 use crate::contract;
+use crate::server::Server;
 
 macro_rules! keeps {
-    ($($check:ident)*) => { $(
+    ($($check:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $check() {
+                contract::$check(at_least_once, &mut Server::start().await).await;
+            }
+        )*
+
+        /// One node for all, since each takes seconds to start.
         #[tokio::test(flavor = "multi_thread")]
-        async fn $check() {
-            contract::$check(at_least_once).await;
+        async fn all_of_it_on_apache_kafka() {
+            let mut server = Server::apache().await;
+            $(
+                println!("{}", stringify!($check));
+                contract::$check(at_least_once, &mut server).await;
+                server.clear().await;
+            )*
         }
-    )* };
+    };
 }
 
 keeps! {

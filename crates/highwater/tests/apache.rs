@@ -1,0 +1,177 @@
+//! The real binary on Apache Kafka: how it starts, what it is refused, what it says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/kafka/kafka.sh");
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A node of Apache Kafka, stopped when its holder's standard input ends.
+struct Node {
+    address: String,
+    dir: PathBuf,
+    _holder: (Child, ChildStdin),
+}
+
+impl Node {
+    fn start(options: &[&str]) -> Self {
+        let mut command = Command::new(SCRIPT);
+        command.arg("hold").args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut holder = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (address, dir) = line.trim().split_once(' ').expect("Apache Kafka starts");
+        let input = holder.stdin.take().unwrap();
+        Self { address: address.to_owned(), dir: dir.into(), _holder: (holder, input) }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.dir.join(name).display().to_string()
+    }
+
+    fn tool(&self, arguments: &[&str]) {
+        let internal = std::fs::read_to_string(self.dir.join("internal")).unwrap();
+        let (tool, rest) = arguments.split_first().unwrap();
+        let mut command = Command::new(SCRIPT);
+        command.args(["tool", tool, "--bootstrap-server", internal.trim()]).args(rest);
+        assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    }
+}
+
+fn highwater(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
+    command.args(arguments).env("HIGHWATER_LOG", "error").stdin(Stdio::null());
+    command
+}
+
+fn serve(kafka: &str, config: Option<&str>) -> Command {
+    let mut command = highwater(&["server", "--http-listen", "127.0.0.1:0", "--kafka", kafka]);
+    if let Some(config) = config {
+        command.args(["--kafka-config", config]);
+    }
+    command
+}
+
+/// What a server says that ends by itself.
+fn refused(mut command: Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+struct Server {
+    child: Child,
+    said: String,
+    url: String,
+}
+
+impl Server {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = String::new();
+        for line in lines {
+            let line = line.unwrap();
+            said.push_str(&line);
+            said.push('\n');
+            if let Some(url) = line.strip_prefix("REST and streams") {
+                return Self { child, said, url: url.trim().to_owned() };
+            }
+        }
+        panic!("the server ended: {said}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_runs_over_tls_as_a_user_once_that_user_may() {
+    let authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
+    let node = Node::start(&["security=sasl_ssl", &format!("authorizer.class.name={authorizer}")]);
+    let config = node.file("client.properties");
+    let wrong = node.file("wrong.properties");
+    let text = std::fs::read_to_string(&config).unwrap().replace("app-secret", "s3cret");
+    std::fs::write(&wrong, text).unwrap();
+    let (code, said) = refused(serve(&node.address, Some(&wrong)));
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("KAFKA_AUTHENTICATION") && !said.contains("s3cret"), "{said}");
+
+    let (code, said) = refused(serve(&node.address, Some(&config)));
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("KAFKA_DENIED"), "{said}");
+
+    let user = ["kafka-acls", "--add", "--allow-principal", "User:app", "--resource-pattern-type"];
+    let operations = ["Create", "Describe", "DescribeConfigs", "Read", "Write"];
+    let mut grant = [&user[..], &["prefixed", "--topic", "highwater."]].concat();
+    operations.iter().for_each(|operation| grant.extend(["--operation", operation]));
+    node.tool(&grant);
+
+    let server = Server::start(serve(&node.address, Some(&config)));
+    let described = format!("Kafka at {}, over TLS, as user app by SCRAM-SHA-512", node.address);
+    assert!(server.said.contains(&described), "{}", server.said);
+    assert!(!server.said.contains("data folder"), "{}", server.said);
+    let list = highwater(&["connector", "list", "--url", &server.url]).output().unwrap();
+    assert!(String::from_utf8_lossy(&list.stdout).contains("no connectors"));
+    let doctor = highwater(&["doctor", "--url", &server.url]).output().unwrap();
+    assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
+    let mut topics = highwater(&["topic", "list", "--internal", "--output", "json"]);
+    topics.args(["--kafka", &node.address, "--kafka-config", &config]);
+    let topics = String::from_utf8(topics.output().unwrap().stdout).unwrap();
+    for name in ["configs", "offsets", "status", "streams"] {
+        assert!(topics.contains(&format!("highwater.{name}")), "{topics}");
+    }
+}
+
+#[test]
+fn a_cluster_that_is_away_is_waited_for_and_the_reason_is_told() {
+    let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let http = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = highwater(&["server", "--kafka", &dead.to_string(), "--http-listen"]);
+    let mut child = command.arg(http.to_string()).stderr(Stdio::null()).spawn().unwrap();
+    let since = Instant::now();
+    let ready = loop {
+        let ready = get(&http.to_string(), "/highwater/v1/health/ready");
+        if ready.contains("refused") || since.elapsed() > PATIENCE {
+            break ready;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(child.try_wait().unwrap().is_none(), "it waits");
+    assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
+    assert!(ready.contains(&format!("no broker at {dead} answered")), "{ready}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn what_only_the_embedded_log_has_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = serve("127.0.0.1:1", None);
+    command.arg("--data-dir").arg(folder.path()).args(["--kafka-listen", "127.0.0.1:0"]);
+    let (code, said) = refused(command);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("data_dir, kafka.listen only the embedded log has"), "{said}");
+    assert!(is_empty(folder.path()));
+}
+
+fn is_empty(dir: &Path) -> bool {
+    std::fs::read_dir(dir).unwrap().next().is_none()
+}
+
+fn get(address: &str, path: &str) -> String {
+    let Ok(mut connection) = TcpStream::connect(address) else { return String::new() };
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let mut answer = String::new();
+    let _ = connection.write_all(request.as_bytes());
+    let _ = connection.read_to_string(&mut answer);
+    answer
+}
