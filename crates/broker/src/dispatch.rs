@@ -18,17 +18,17 @@ use crate::gate::Gate;
 use crate::outcome::Outcome;
 use crate::reply::{Answer, Reply};
 use crate::{
-    add_partitions_to_txn, alter_configs, api_versions, create_topics, delete_groups,
-    delete_records, delete_topics, describe_cluster, describe_configs, describe_groups,
-    describe_log_dirs, describe_producers, describe_transactions, end_txn, epoch_end, fetch,
-    find_coordinator, heartbeat, init_producer_id, join_group, leave_group, list_groups,
-    list_offsets, list_transactions, metadata, offset_commit, offset_delete, offset_fetch,
-    old_produce, produce, sasl, sync_group, write_txn_markers,
+    add_offsets_to_txn, add_partitions_to_txn, alter_configs, api_versions, create_topics,
+    delete_groups, delete_records, delete_topics, describe_cluster, describe_configs,
+    describe_groups, describe_log_dirs, describe_producers, describe_transactions, end_txn,
+    epoch_end, fetch, find_coordinator, heartbeat, init_producer_id, join_group, leave_group,
+    list_groups, list_offsets, list_transactions, metadata, offset_commit, offset_delete,
+    offset_fetch, old_produce, produce, sasl, sync_group, txn_offset_commit, write_txn_markers,
 };
 
 /// The APIs that are offered. A request for another one closes the connection, as Apache Kafka
 /// does: its answer could not be read by who sent it.
-pub(crate) const OFFERED: [ApiKey; 33] = [
+pub(crate) const OFFERED: [ApiKey; 35] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -50,8 +50,10 @@ pub(crate) const OFFERED: [ApiKey; 33] = [
     ApiKey::InitProducerId,
     ApiKey::OffsetForLeaderEpoch,
     ApiKey::AddPartitionsToTxn,
+    ApiKey::AddOffsetsToTxn,
     ApiKey::EndTxn,
     ApiKey::WriteTxnMarkers,
+    ApiKey::TxnOffsetCommit,
     ApiKey::DescribeConfigs,
     ApiKey::DescribeLogDirs,
     ApiKey::SaslAuthenticate,
@@ -185,11 +187,19 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
             let answer = |request| add_partitions_to_txn::answer(node, version, request);
             call.serve(gate, body, answer).await
         }
+        ApiKey::AddOffsetsToTxn => {
+            let answer = |request| add_offsets_to_txn::answer(node, version, request);
+            call.serve(gate, body, answer).await
+        }
         ApiKey::EndTxn => {
             call.serve(gate, body, |request| end_txn::answer(node, version, request)).await
         }
         ApiKey::WriteTxnMarkers => {
             call.serve(gate, body, |request| write_txn_markers::answer(node, request)).await
+        }
+        ApiKey::TxnOffsetCommit => {
+            let begin = |request| txn_offset_commit::begin(node, version, request);
+            call.serve_later(gate, body, begin)
         }
         ApiKey::DescribeConfigs => {
             call.serve(gate, body, |request| ready(describe_configs::answer(node, request))).await
@@ -219,6 +229,7 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         ApiKey::ListTransactions => {
             call.serve(gate, body, |request| list_transactions::answer(node, request)).await
         }
+        #[allow(unreachable_patterns, reason = "an API may be spoken that is not offered")]
         _ => Err(Refused::NotOffered(call.api as i16)),
     }
 }
@@ -367,8 +378,10 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::InitProducerId => "InitProducerId",
         ApiKey::OffsetForLeaderEpoch => "OffsetForLeaderEpoch",
         ApiKey::AddPartitionsToTxn => "AddPartitionsToTxn",
+        ApiKey::AddOffsetsToTxn => "AddOffsetsToTxn",
         ApiKey::EndTxn => "EndTxn",
         ApiKey::WriteTxnMarkers => "WriteTxnMarkers",
+        ApiKey::TxnOffsetCommit => "TxnOffsetCommit",
         ApiKey::DescribeConfigs => "DescribeConfigs",
         ApiKey::DescribeLogDirs => "DescribeLogDirs",
         ApiKey::SaslAuthenticate => "SaslAuthenticate",
@@ -379,6 +392,7 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::DescribeProducers => "DescribeProducers",
         ApiKey::DescribeTransactions => "DescribeTransactions",
         ApiKey::ListTransactions => "ListTransactions",
+        #[allow(unreachable_patterns, reason = "an API may be spoken that is not offered")]
         _ => "other",
     }
 }

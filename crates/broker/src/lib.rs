@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod add_offsets_to_txn;
 mod add_partitions_to_txn;
 mod alter_configs;
 mod api_versions;
@@ -86,6 +87,7 @@ mod session;
 mod stream;
 mod sync_group;
 mod tls;
+mod txn_offset_commit;
 mod verification;
 mod write_txn_markers;
 

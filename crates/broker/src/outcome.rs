@@ -9,7 +9,8 @@ use highwater_protocol::{
     InitProducerIdResponse, JoinGroupResponse, LeaveGroupResponse, ListGroupsResponse,
     ListOffsetsResponse, ListTransactionsResponse, MetadataResponse, OffsetCommitResponse,
     OffsetDeleteResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse,
-    SaslAuthenticateResponse, SaslHandshakeResponse, SyncGroupResponse, WriteTxnMarkersResponse,
+    SaslAuthenticateResponse, SaslHandshakeResponse, SyncGroupResponse, TxnOffsetCommitResponse,
+    WriteTxnMarkersResponse,
 };
 
 /// A response, as far as its errors go.
@@ -85,6 +86,7 @@ partitions! {
     OffsetCommitResponse topics partitions;
     OffsetForLeaderEpochResponse topics partitions;
     ProduceResponse responses partition_responses;
+    TxnOffsetCommitResponse topics partitions;
 }
 
 impl Outcome for DescribeLogDirsResponse {

@@ -11,7 +11,9 @@ use futures_util::future::join_all;
 use highwater_log::{Appended, EndMarker, LogError, MarkerKind, Partition};
 use tokio::time::sleep;
 
+use crate::CoordinatorError;
 use crate::blocking::blocking;
+use crate::groups::CONSUMER_OFFSETS;
 use crate::transaction::{TopicPartition, TransactionMetadata, TransactionResult};
 use crate::transactional_id::TransactionalId;
 use crate::transactions::{Entry, Shared};
@@ -86,7 +88,8 @@ impl Shared {
             kind,
             coordinator_epoch: self.epoch(),
         };
-        let partitions = stands.partitions.clone();
+        let (offsets, partitions): (Vec<_>, Vec<_>) =
+            stands.partitions.iter().cloned().partition(|one| one.topic == CONSUMER_OFFSETS);
         let shared = Arc::clone(self);
         let marked = blocking(move || {
             let mark = |one: TopicPartition| {
@@ -102,12 +105,30 @@ impl Shared {
                 Err(reason) => failure = Some(reason),
             }
         }
+        for partition in offsets {
+            match self.end_offsets(marker).await {
+                Ok(()) => entry.slot.lock().marked(&partition),
+                Err(error) => failure = Some(error.to_string()),
+            }
+        }
         failure
     }
 
     /// The coordinator's epoch: that of the partition it keeps its state in.
     pub(crate) fn epoch(&self) -> i32 {
         self.topic.existing().map_or(0, |partition| partition.watermarks_now().leader_epoch)
+    }
+
+    /// The offsets of groups have a writer of their own, which also makes them count.
+    async fn end_offsets(&self, marker: EndMarker) -> Result<(), CoordinatorError> {
+        match self.groups.end_transaction(marker).await {
+            Err(CoordinatorError::Log(LogError::CoordinatorFenced { current, .. })) => {
+                let marker = EndMarker { coordinator_epoch: current, ..marker };
+                self.groups.end_transaction(marker).await
+            }
+            Err(CoordinatorError::Log(error)) if is_needless(&error) => Ok(()),
+            other => other,
+        }
     }
 
     /// Blocks on the disk.
@@ -117,12 +138,7 @@ impl Shared {
         };
         match append(&partition, marker) {
             Ok(appended) => Marked::Written(partition, appended),
-            Err(LogError::UnknownPartition { .. }) => Marked::Needless,
-            // A newer epoch was there, and what this one left is ended: only an operator's hand does that.
-            Err(error @ LogError::InvalidProducerEpoch { .. }) => {
-                tracing::error!(topic = one.topic, partition = one.partition, %error, "a marker is left out");
-                Marked::Needless
-            }
+            Err(error) if is_needless(&error) => Marked::Needless,
             Err(error) => Marked::Failed(error.to_string()),
         }
     }
@@ -142,6 +158,16 @@ impl Shared {
         entry.completed.notify_waiters();
         Ok(())
     }
+}
+
+/// Whether there is nothing to end: the topic is no more, or a marker of a newer epoch ended what this one
+/// left, which only an operator's hand does.
+fn is_needless(error: &LogError) -> bool {
+    if let LogError::InvalidProducerEpoch { .. } = error {
+        tracing::error!(%error, "a marker is left out");
+        return true;
+    }
+    matches!(error, LogError::UnknownPartition { .. })
 }
 
 /// There is no other coordinator: an epoch above ours comes from an operator's hand, or our topic is younger

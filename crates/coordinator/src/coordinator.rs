@@ -30,10 +30,10 @@ impl Coordinator {
     /// background, and tell clients to come again until they have.
     pub fn start(log: &Log, config: CoordinatorConfig) -> Self {
         crate::describe_metrics();
-        Self {
-            groups: GroupCoordinator::start(log.clone(), config.groups),
-            transactions: Transactions::start(log.clone(), config.transactions),
-        }
+        let groups = GroupCoordinator::start(log.clone(), config.groups);
+        let offsets = Arc::clone(groups.groups());
+        let transactions = Transactions::start(log.clone(), offsets, config.transactions);
+        Self { groups, transactions }
     }
 
     /// Ends what they do by themselves, where it is; the next start goes on from there. Requests are told

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use highwater_log::EndMarker;
 use highwater_protocol::ErrorCode;
 
+use crate::CoordinatorError;
 use crate::blocking::blocking;
+use crate::groups::CONSUMER_OFFSETS;
 use crate::transactions::Transactions;
 use crate::wall_clock::now_ms;
 
@@ -24,9 +26,20 @@ impl Transactions {
     ) -> Result<(), ErrorCode> {
         let partition = self.shared.log.partition(topic, index);
         let partition = partition.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        if topic == CONSUMER_OFFSETS {
+            return self.shared.groups.end_transaction(marker).await.map_err(|error| code(&error));
+        }
         let written = Arc::clone(&partition);
         let appended = blocking(move || written.append_marker(marker, now_ms())).await;
         let appended = appended.map_err(|error| error.kafka_code())?;
         partition.durable(&appended).await.map_err(|error| error.kafka_code())
+    }
+}
+
+/// As of any other partition.
+fn code(error: &CoordinatorError) -> ErrorCode {
+    match error {
+        CoordinatorError::Log(error) => error.kafka_code(),
+        other => other.kafka_code(),
     }
 }

@@ -28,6 +28,8 @@ mod loading;
 mod member;
 mod membership;
 mod offsets;
+#[cfg(test)]
+mod recovery_tests;
 mod state_topic;
 mod sweep;
 mod sync;

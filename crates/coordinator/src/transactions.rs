@@ -21,7 +21,7 @@ use crate::transaction::{
 use crate::transaction_log::{self, MAX_STATE_BYTES};
 use crate::transactional_id::TransactionalId;
 use crate::wall_clock::now_ms;
-use crate::{CoordinatorError, StateRecord, StateTopic, Written, transaction_counters};
+use crate::{CoordinatorError, Groups, StateRecord, StateTopic, Written, transaction_counters};
 
 /// Where transactional ids stand.
 pub const TRANSACTION_STATE: &str = "__transaction_state";
@@ -69,6 +69,7 @@ pub struct Transactions {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) log: Log,
+    pub(crate) groups: Arc<Groups>,
     pub(crate) topic: StateTopic,
     pub(crate) config: TransactionsConfig,
     pub(crate) spawner: Spawner,
@@ -97,11 +98,12 @@ impl Entry {
 
 impl Transactions {
     /// Reads back how transactions stand, in the background, and ends those that were ending.
-    pub(crate) fn start(log: Log, config: TransactionsConfig) -> Self {
+    pub(crate) fn start(log: Log, groups: Arc<Groups>, config: TransactionsConfig) -> Self {
         let tasks = Tasks::new();
         let shared = Arc::new(Shared {
             topic: StateTopic::new(log.clone(), TRANSACTION_STATE),
             log,
+            groups,
             config,
             spawner: tasks.spawner(),
             ids: Mutex::new(None),
