@@ -12,6 +12,8 @@ pub(crate) fn all(node: &Node) -> Vec<(&'static str, String, i8)> {
     let limits = &config.limits;
     let auto_create = config.auto_create == AutoCreate::WhenAsked;
     let protocol = protocol(node);
+    let groups = node.coordinator.groups().settings();
+    let retention_minutes = groups.offsets_retention_ms / 60_000;
     let advertised = format!("{protocol}://{}:{}", node.advertised.host, node.advertised.port);
     let mechanisms: Vec<&str> = config.sasl.mechanisms.iter().map(|one| one.name()).collect();
     vec![
@@ -29,6 +31,17 @@ pub(crate) fn all(node: &Node) -> Vec<(&'static str, String, i8)> {
         ("sasl.enabled.mechanisms", mechanisms.join(","), BROKER),
         ("socket.request.max.bytes", limits.produce_bytes.to_string(), DEFAULT),
         ("fetch.max.bytes", limits.fetch_bytes.to_string(), DEFAULT),
+        ("group.min.session.timeout.ms", groups.min_session_timeout_ms.to_string(), DEFAULT),
+        ("group.max.session.timeout.ms", groups.max_session_timeout_ms.to_string(), DEFAULT),
+        (
+            "group.initial.rebalance.delay.ms",
+            groups.initial_rebalance_delay_ms.to_string(),
+            DEFAULT,
+        ),
+        ("group.max.size", groups.max_size.to_string(), DEFAULT),
+        ("offset.metadata.max.bytes", groups.offset_metadata_max_bytes.to_string(), DEFAULT),
+        ("offsets.retention.minutes", retention_minutes.to_string(), DEFAULT),
+        ("offsets.topic.num.partitions", "1".to_owned(), DEFAULT),
     ]
 }
 

@@ -131,6 +131,48 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         ApiKey::Metadata => {
             call.serve(gate, body, |request| metadata::answer(node, version, request)).await
         }
+        ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),
+        ApiKey::ApiVersions => {
+            call.serve(gate, body, |request| ready(api_versions::answer(version, &request))).await
+        }
+        ApiKey::CreateTopics => {
+            call.serve(gate, body, |request| create_topics::answer(node, request)).await
+        }
+        ApiKey::DeleteTopics => {
+            call.serve(gate, body, |request| delete_topics::answer(node, request)).await
+        }
+        ApiKey::DeleteRecords => {
+            call.serve(gate, body, |request| delete_records::answer(node, request)).await
+        }
+        ApiKey::OffsetForLeaderEpoch => {
+            call.serve(gate, body, |request| epoch_end::answer(node, request)).await
+        }
+        ApiKey::DescribeConfigs => {
+            call.serve(gate, body, |request| ready(describe_configs::answer(node, request))).await
+        }
+        ApiKey::DescribeLogDirs => {
+            call.serve(gate, body, |request| describe_log_dirs::answer(node, request)).await
+        }
+        ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
+        ApiKey::IncrementalAlterConfigs => {
+            call.serve(gate, body, |request| alter_configs::answer(node, request)).await
+        }
+        ApiKey::DescribeCluster => {
+            call.serve(gate, body, |request| ready(describe_cluster::answer(node, request))).await
+        }
+        _ => coordinated(gate, call, header, body).await,
+    }
+}
+
+/// Begins a request that is about groups or transactions.
+async fn coordinated(
+    gate: &Gate,
+    call: Call,
+    header: RequestHeader,
+    body: Bytes,
+) -> Result<Reply, Refused> {
+    let (node, version) = (&gate.node, call.version);
+    match call.api {
         ApiKey::OffsetCommit => {
             call.serve_later(gate, body, |request| offset_commit::begin(node, version, request))
         }
@@ -164,24 +206,8 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         ApiKey::ListGroups => {
             call.serve(gate, body, |request| ready(list_groups::answer(node, &request))).await
         }
-        ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),
-        ApiKey::ApiVersions => {
-            call.serve(gate, body, |request| ready(api_versions::answer(version, &request))).await
-        }
-        ApiKey::CreateTopics => {
-            call.serve(gate, body, |request| create_topics::answer(node, request)).await
-        }
-        ApiKey::DeleteTopics => {
-            call.serve(gate, body, |request| delete_topics::answer(node, request)).await
-        }
-        ApiKey::DeleteRecords => {
-            call.serve(gate, body, |request| delete_records::answer(node, request)).await
-        }
         ApiKey::InitProducerId => {
             call.serve(gate, body, |request| init_producer_id::answer(node, version, request)).await
-        }
-        ApiKey::OffsetForLeaderEpoch => {
-            call.serve(gate, body, |request| epoch_end::answer(node, request)).await
         }
         ApiKey::AddPartitionsToTxn => {
             let answer = |request| add_partitions_to_txn::answer(node, version, request);
@@ -201,24 +227,11 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
             let begin = |request| txn_offset_commit::begin(node, version, request);
             call.serve_later(gate, body, begin)
         }
-        ApiKey::DescribeConfigs => {
-            call.serve(gate, body, |request| ready(describe_configs::answer(node, request))).await
-        }
-        ApiKey::DescribeLogDirs => {
-            call.serve(gate, body, |request| describe_log_dirs::answer(node, request)).await
-        }
-        ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
         ApiKey::DeleteGroups => {
             call.serve_later(gate, body, |request| delete_groups::begin(node, request))
         }
-        ApiKey::IncrementalAlterConfigs => {
-            call.serve(gate, body, |request| alter_configs::answer(node, request)).await
-        }
         ApiKey::OffsetDelete => {
             call.serve_later(gate, body, |request| offset_delete::begin(node, request))
-        }
-        ApiKey::DescribeCluster => {
-            call.serve(gate, body, |request| ready(describe_cluster::answer(node, request))).await
         }
         ApiKey::DescribeProducers => {
             call.serve(gate, body, |request| describe_producers::answer(node, request)).await
@@ -229,7 +242,6 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         ApiKey::ListTransactions => {
             call.serve(gate, body, |request| list_transactions::answer(node, request)).await
         }
-        #[allow(unreachable_patterns, reason = "an API may be spoken that is not offered")]
         _ => Err(Refused::NotOffered(call.api as i16)),
     }
 }

@@ -35,12 +35,9 @@ pub(crate) fn commits(offsets: usize) {
 
 /// What there is.
 pub(crate) fn groups(state: &State) {
-    let slots = state.slots.values();
-    let members: usize = slots.clone().map(|slot| slot.group.members.len()).sum();
-    let offsets: usize = slots.map(|slot| slot.offsets.len()).sum();
     gauge!("highwater_kafka_groups").set(as_f64(state.slots.len()));
-    gauge!("highwater_kafka_group_members").set(as_f64(members));
-    gauge!("highwater_kafka_group_offsets").set(as_f64(offsets));
+    gauge!("highwater_kafka_group_members").set(as_f64(state.members));
+    gauge!("highwater_kafka_group_offsets").set(as_f64(state.offsets));
     gauge!("highwater_kafka_group_bytes").set(as_f64(state.bytes));
 }
 

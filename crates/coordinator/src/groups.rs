@@ -45,6 +45,9 @@ pub(crate) struct State {
     pub(crate) open: HashMap<i64, BTreeSet<String>>,
     /// What all slots take in memory, roughly.
     pub(crate) bytes: usize,
+    /// Members and committed offsets of all slots.
+    pub(crate) members: usize,
+    pub(crate) offsets: usize,
     joins: HashMap<Ticket, oneshot::Sender<JoinGroupResponse>>,
     syncs: HashMap<Ticket, oneshot::Sender<SyncGroupResponse>>,
     next_ticket: Ticket,
@@ -69,13 +72,24 @@ pub(crate) struct Slot {
     pub(crate) offsets: Offsets,
     /// Whether the topic holds a record of the group.
     pub(crate) is_stored: bool,
+    /// What it counts for in the sums of all.
     bytes: usize,
+    members: usize,
+    counted_offsets: usize,
     due: Option<i64>,
 }
 
 impl Slot {
     pub(crate) fn new(group: Group) -> Self {
-        Self { group, offsets: Offsets::default(), is_stored: false, bytes: 0, due: None }
+        Self {
+            group,
+            offsets: Offsets::default(),
+            is_stored: false,
+            bytes: 0,
+            members: 0,
+            counted_offsets: 0,
+            due: None,
+        }
     }
 
     /// Whether nothing is lost when it is forgotten, without a word in the topic.
@@ -122,6 +136,10 @@ impl State {
         let bytes = slot.group.size_in_bytes() + slot.offsets.bytes() + group_id.len();
         self.bytes = self.bytes - slot.bytes + bytes;
         slot.bytes = bytes;
+        self.members = self.members - slot.members + slot.group.members.len();
+        slot.members = slot.group.members.len();
+        self.offsets = self.offsets - slot.counted_offsets + slot.offsets.len();
+        slot.counted_offsets = slot.offsets.len();
         if slot.is_unused() {
             self.forget(group_id);
             return None;
@@ -140,6 +158,8 @@ impl State {
     pub(crate) fn forget(&mut self, group_id: &str) {
         let Some(slot) = self.slots.remove(group_id) else { return };
         self.bytes -= slot.bytes;
+        self.members -= slot.members;
+        self.offsets -= slot.counted_offsets;
         if let Some(due) = slot.due {
             self.due.remove(&(due, group_id.to_owned()));
         }
@@ -174,6 +194,11 @@ impl Groups {
             alarm: Notify::new(),
         };
         (Arc::new(groups), writer)
+    }
+
+    /// The settings of all groups.
+    pub fn settings(&self) -> &GroupSettings {
+        &self.settings
     }
 
     /// The partition in which the offsets of a group stand; the topic is made if need be. Blocks on the
@@ -223,6 +248,7 @@ impl Groups {
         if state.settle(group_id).is_some() {
             self.alarm.notify_one();
         }
+        counters::groups(state);
     }
 
     fn store(self: &Arc<Self>, group_id: &str, store: Store) {
@@ -275,7 +301,6 @@ impl Groups {
                 group.pass(&self.settings, now, effects);
             });
         }
-        counters::groups(&state);
         state.due.first().map(|(tick, _)| *tick)
     }
 }

@@ -20,6 +20,7 @@ mod metadata;
 mod metrics;
 mod produce;
 mod rdkafka_client;
+mod rdkafka_groups;
 mod rdkafka_transactions;
 mod server;
 mod tls;
