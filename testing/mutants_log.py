@@ -56,6 +56,7 @@ KILLERS = {
     "parent.folder": "model syncs::a_topic_is_there_once_it_was_made",
     "partition_made.folder": "model faults::a_topic_that_was_half_made_or_half_removed_is_gone_after_the_start",
     "place.folder": "model syncs::a_new_segment_is_there_with_what_was_flushed_into_it",
+    "private.parent": "model copies::a_backup_is_there_once_it_is_done",
     "probe.data": "model faults::a_failed_sync_poisons_until_the_partition_reopens_itself",
     "real.cut": "recovery a_torn_end_is_cut_behind_the_last_whole_batch",
     "real.data": "real_disk what_was_synced_is_there",

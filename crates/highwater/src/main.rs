@@ -10,6 +10,7 @@ mod completions;
 mod connectors;
 mod copies;
 mod copy_jobs;
+mod copy_settings;
 mod doctor;
 mod embedded;
 mod explain;

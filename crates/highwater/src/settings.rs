@@ -11,6 +11,7 @@ use highwater_log::ArchiveConfig;
 
 use crate::apache;
 use crate::cli::{LogFormat, ServerFlags};
+use crate::copy_settings;
 use crate::failure::Failure;
 use crate::guard;
 use crate::kafka;
@@ -90,14 +91,10 @@ const KAFKA_CONNECTIONS: &str = "Connections of Kafka clients open at once, at m
 const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart, at most a tenth of the open files. Where all are taken, the oldest one that has not brought a request yet makes room.";
 const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 
-const ARCHIVE_DIR: &str = "Folder into which closed segments of topics with highwater.archive=true are copied before retention or DeleteRecords remove them; made when missing, and best on another volume. A removal waits for its copy; at log.total_max_bytes, or on a full disk, it waits no longer for an archive that does not work. Empty: nothing is archived.";
-const ARCHIVE_BY_DEFAULT: &str =
-    "Whether topics that do not set highwater.archive are archived. Compacted topics never are.";
-const BACKUP_DIR: &str = "Folder below which the server writes backups that are asked for over HTTP, and restores topics from. Empty: none; a stopped data folder can be backed up all the same.";
-
 /// The keys of the configuration file, in the order of the reference.
 pub(crate) fn definition() -> ConfigDef {
     let mut keys = keys();
+    keys.extend(copy_settings::keys());
     keys.extend(kafka_guard::keys());
     ConfigDef::new(keys)
 }
@@ -179,9 +176,6 @@ fn keys() -> Vec<ConfigKey> {
             High,
             "The most that all topics may hold together: bytes, a share of the volume on which the data folder lies, such as 80%, or -1 for as much as fits. At the limit a write is refused with LOG_NO_SPACE, to be tried again, and reads go on; nothing goes that a topic's own retention would keep.",
         ),
-        key("archive.dir", KeyType::String, Some(""), Medium, ARCHIVE_DIR),
-        key("archive.by_default", KeyType::Boolean, Some("false"), Low, ARCHIVE_BY_DEFAULT),
-        key("backup.dir", KeyType::String, Some(""), Medium, BACKUP_DIR),
         key(
             "worker.offset_flush_interval_ms",
             millis(10, 3_600_000),
@@ -313,7 +307,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         http_max_connections: connections(&config, "http.max_connections"),
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
-        archive: archive(&config, place)?,
+        archive: copy_settings::archive(&config).map_err(|problem| refused(place, &[problem]))?,
         backup_dir: given("backup.dir").map(PathBuf::from),
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
         stream_linger: millis(&config, "streams.linger_ms"),
@@ -401,21 +395,6 @@ fn log_limit(config: &Config, place: &str) -> Result<LogLimit, Failure> {
             format!("is {text:?}; it must be bytes from 1048576, 1% to 100% of the volume, or -1");
         refused(place, &[Problem { key: "log.total_max_bytes".to_owned(), message }])
     })
-}
-
-/// An archive inside the data folder would go with it, and a data folder inside the archive is no topic.
-fn archive(config: &Config, place: &str) -> Result<Option<ArchiveConfig>, Failure> {
-    let text = config.text("archive.dir").trim();
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let absolute = |text: &str| std::path::absolute(text).unwrap_or_else(|_| PathBuf::from(text));
-    let (dir, data_dir) = (absolute(text), absolute(config.text("data_dir")));
-    if dir.starts_with(&data_dir) || data_dir.starts_with(&dir) {
-        let message = format!("is {text:?}; it must lie apart from the data folder");
-        return Err(refused(place, &[Problem { key: "archive.dir".to_owned(), message }]));
-    }
-    Ok(Some(ArchiveConfig { dir, by_default: config.flag("archive.by_default") }))
 }
 
 /// Two listeners cannot share an address.
@@ -608,6 +587,7 @@ mod tests {
             ("[logging]\nformat = 'xml'", ["logging.format", "xml", "text, json"]),
             ("[logging]\nlevel = 'a=b=c'", ["logging.level", "a=b=c", "must be one of off,"]),
             ("[logging]\nlevel = 'warning'", ["logging.level", "warning", "is no level"]),
+            ("data_dir = '/a'\n[archive]\ndir = '/a/b'", ["archive.dir", "/a/b", "must lie apart"]),
             ("[http]\nallowed_hosts = [1]", ["http.allowed_hosts", "list", "texts"]),
         ] {
             let what = refusal(file);

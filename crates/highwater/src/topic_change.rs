@@ -1,6 +1,6 @@
 //! `highwater topic set`, `delete`, `hold` and `release`.
 
-use highwater_kafka::{ErrorCode, KafkaError, OffsetSpec, SettingChange};
+use highwater_kafka::{ErrorCode, KafkaError, OffsetSpec, SettingChange, TopicSetting};
 use highwater_log::HOLD_PREFIX;
 use serde_json::json;
 
@@ -153,13 +153,17 @@ async fn check_holds(cluster: &Cluster, topic: &str) -> Result<(), Failure> {
         }
         error => failure(error),
     })?;
-    if settings.iter().any(|setting| setting.name == OF_THE_EMBEDDED_LOG) {
+    if knows_holds(&settings) {
         return Ok(());
     }
     let what = format!("the cluster at {} has no holds", cluster.reader.bootstrap());
     Err(Failure::new(Exit::Refused, "HOLD_UNSUPPORTED", what)
         .kept("nothing was changed")
         .remedy("give the topic a retention.ms that is long enough: highwater topic set TOPIC retention.ms=…"))
+}
+
+fn knows_holds(settings: &[TopicSetting]) -> bool {
+    settings.iter().any(|setting| setting.name == OF_THE_EMBEDDED_LOG)
 }
 
 /// Where each partition begins now, as a hold says it.
@@ -176,4 +180,20 @@ async fn starts(cluster: &Cluster, topic: &str) -> Result<Vec<String>, Failure> 
         [(_, start)] => vec![start.to_string()],
         starts => starts.iter().map(|(index, start)| format!("{index}:{start}")).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_log_with_settings_of_ours_has_holds() {
+        let setting = |name: &str| TopicSetting {
+            name: name.to_owned(),
+            value: Some("x".to_owned()),
+            own: false,
+        };
+        assert!(knows_holds(&["cleanup.policy", "highwater.flush"].map(setting)));
+        assert!(!knows_holds(&["cleanup.policy", "retention.ms"].map(setting)));
+    }
 }

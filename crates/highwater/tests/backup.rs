@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -188,6 +189,7 @@ async fn a_checkpoint_goes_on_after_backup_wipe_and_restore_without_gap_or_doubl
     assert!(made.status.success(), "{}", stderr(&made));
     let made: Value = serde_json::from_slice(&made.stdout).unwrap();
     assert_eq!(made["dir"], json!(place.path("backups/nightly")));
+    is_private(&place.path("backups/nightly"));
     // What comes behind the backup is lost with the folder, and somebody has seen it.
     server.write(31..=40).await;
     let (ids, beyond) = server.tail("earliest", 40, None);
@@ -198,6 +200,7 @@ async fn a_checkpoint_goes_on_after_backup_wipe_and_restore_without_gap_or_doubl
     let (backup, data) = (place.text("backups/nightly"), place.text("data"));
     let restored = highwater(&["restore", &backup, "--data-dir", &data]).output().unwrap();
     assert!(restored.status.success(), "{}", stderr(&restored));
+    is_private(&place.path("data"));
     let server = place.serve();
     let (ids, _) = server.tail("earliest", 10, Some(&checkpoint));
     assert_eq!(ids, Vec::from_iter(21..=30));
@@ -269,6 +272,12 @@ async fn what_is_damaged_half_done_or_not_allowed_is_refused_by_name() {
     assert!(restore("new").status.success());
 }
 
+/// Passwords of connectors are in it.
+fn is_private(dir: &Path) {
+    let mode = fs::metadata(dir).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{}: {mode:o}", dir.display());
+}
+
 /// The largest segment of a backup.
 fn segment(dir: &Path) -> PathBuf {
     let mut found = Vec::new();
@@ -284,4 +293,39 @@ fn segment(dir: &Path) -> PathBuf {
         }
     }
     found.into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_is_set_held_released_and_deleted_from_the_command_line() {
+    let place = Place::new();
+    let server = filled(&place).await;
+    let ok = |arguments: &[&str]| {
+        let said = server.run(arguments);
+        assert!(said.status.success(), "{arguments:?}: {}", stderr(&said));
+        String::from_utf8(said.stdout).unwrap()
+    };
+    ok(&["topic", "set", TRAIL, "segment.bytes=2048", "retention.ms=86400000"]);
+    ok(&["topic", "set", TRAIL, "--unset", "retention.ms"]);
+    refused(&server.run(&["topic", "set", TRAIL, "no.such=1"]), 3, "TOPIC_SETTING_REFUSED");
+    refused(&server.run(&["topic", "set", "no-such", "retention.ms=1"]), 6, "TOPIC_NOT_FOUND");
+    assert_eq!(server.run(&["topic", "set", TRAIL, "retention.ms"]).status.code(), Some(2));
+
+    ok(&["topic", "hold", TRAIL, "audit", "--offset", "12", "--until", "2999-01-01T00:00:00Z"]);
+    ok(&["topic", "hold", TRAIL, "all"]);
+    let shown = ok(&["topic", "show", TRAIL]);
+    assert!(shown.contains("audit: 12 until 2999-01-01T00:00:00Z"), "{shown}");
+    assert!(shown.contains("all: 0\n") && shown.contains("segment.bytes = 2048"), "{shown}");
+    assert!(!shown.contains("retention.ms"), "{shown}");
+    refused(&server.run(&["topic", "delete", TRAIL, "--yes"]), 3, "TOPIC_HELD");
+    for hold in ["all", "audit"] {
+        ok(&["topic", "release", TRAIL, hold]);
+    }
+    refused(&server.run(&["topic", "release", TRAIL, "all"]), 6, "HOLD_NOT_FOUND");
+    refused(&server.run(&["topic", "delete", "highwater.offsets", "--yes"]), 3, "TOPIC_INTERNAL");
+
+    let listed: Value = serde_json::from_str(&ok(&["topic", "list", "--output", "json"])).unwrap();
+    let bytes: u64 = listed[0]["bytes"].as_str().unwrap().parse().unwrap();
+    assert!(listed[0]["name"] == TRAIL && bytes > 1000, "{listed}");
+    ok(&["topic", "delete", TRAIL, "--yes"]);
+    refused(&server.run(&["topic", "delete", TRAIL, "--yes"]), 6, "TOPIC_NOT_FOUND");
 }

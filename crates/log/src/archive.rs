@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::copy_error::CopyError;
 use crate::counters;
-use crate::directory::make_dirs;
+use crate::directory::make_private_dir;
 use crate::durable_file;
 use crate::fs::FileSystem;
 use crate::manifest::{self, PartitionManifest, TopicManifest};
@@ -216,7 +216,7 @@ impl Archive {
         if durable_file::read_text(fs, &begun)?.is_some_and(|text| text.trim_end() == name) {
             return Err(CopyError::ArchiveGone { path: dir.clone(), file: path });
         }
-        make_dirs(fs, dir)?;
+        make_private_dir(fs, dir)?;
         check_empty(fs, dir, "archive")?;
         manifest::write(fs, &path, &Owner { cluster_id: ours.clone() })?;
         Ok(durable_file::replace(fs, &begun, format!("{name}\n").as_bytes())?)

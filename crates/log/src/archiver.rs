@@ -8,7 +8,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::LogError;
 use crate::archive::Archive;
+use crate::counters;
 use crate::log::{Inner, Topic};
+use crate::retention::{Spare, retained};
 
 /// How often closed segments are looked for.
 const EVERY: Duration = Duration::from_secs(1);
@@ -84,14 +86,13 @@ impl Inner {
     /// What cannot be archived goes all the same: the log is full, and the archive does not work. Answers
     /// how many segments went.
     pub(crate) fn give_up_archive(&self, now_ms: i64) -> usize {
-        use crate::retention::{Spare, retained};
         let without = self.archive.as_ref().is_none_or(|archive| archive.fault().is_some());
         if !without {
             return 0;
         }
         let removed = retained(&self.partitions(), Spare::Held, now_ms);
         if removed > 0 {
-            crate::counters::unarchived(removed);
+            counters::unarchived(removed);
             tracing::error!(
                 segments = removed,
                 "the log was full and the archive does not work: what retention removes was not archived"

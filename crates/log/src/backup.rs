@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::archive::{self, check_empty};
 use crate::copy_error::CopyError;
-use crate::directory::make_dirs;
+use crate::directory::make_private_dir;
 use crate::durable_file;
 use crate::fs::{FileSystem, OpenMode};
 use crate::housekeeper::now_ms;
@@ -140,7 +140,7 @@ struct Target {
 
 impl Target {
     fn open(fs: Arc<dyn FileSystem>, dir: &Path, cluster_id: &str) -> Result<Self, CopyError> {
-        make_dirs(fs.as_ref(), dir)?;
+        make_private_dir(fs.as_ref(), dir)?;
         let lock = fs.lock(&dir.join(LOCK)).map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => CopyError::Busy { path: dir.to_owned() },
             _ => LogError::io("lock", dir)(error).into(),

@@ -141,7 +141,7 @@ fn locked(fs: &dyn FileSystem, dir: &Path) -> LogError {
     LogError::Locked { path: dir.to_owned(), process }
 }
 
-pub(crate) fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
     if dir.as_os_str().is_empty() || fs.exists(dir).map_err(LogError::io("open", dir))? {
         return Ok(());
     }
@@ -150,6 +150,19 @@ pub(crate) fn make_dirs(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError>
     }
     fs.create_dir(dir).map_err(LogError::io("create", dir))?;
     site!("directory.parent", durable_file::sync_parent(fs, dir))
+}
+
+/// Makes a folder that its owner alone may look into, since connectors' passwords are in the log; its parents
+/// are made as they come, and one that stands stays as it is.
+pub(crate) fn make_private_dir(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+    if fs.exists(dir).map_err(LogError::io("open", dir))? {
+        return Ok(());
+    }
+    if let Some(parent) = dir.parent() {
+        make_dirs(fs, parent)?;
+    }
+    fs.create_private_dir(dir).map_err(LogError::io("create", dir))?;
+    site!("private.parent", durable_file::sync_parent(fs, dir))
 }
 
 /// Reads whose directory it is, or makes it ours.

@@ -11,7 +11,7 @@ use crate::catalog::{Catalog, Stage, Stored};
 use crate::checkpoint::Place;
 use crate::copies::{Copies, Kind};
 use crate::copy_error::CopyError;
-use crate::directory::{self, RESTORING, make_dirs};
+use crate::directory::{self, RESTORING, make_private_dir};
 use crate::durable_file;
 use crate::epochs::Epochs;
 use crate::fs::{FileSystem, OpenMode};
@@ -52,7 +52,7 @@ pub fn restore(
     };
     check_target(fs.as_ref(), data_dir)?;
     copies.verify(&copies.topics, progress)?;
-    make_dirs(fs.as_ref(), data_dir)?;
+    make_private_dir(fs.as_ref(), data_dir)?;
     let marker = data_dir.join(RESTORING);
     fs.open(&marker, OpenMode::Create).map_err(LogError::io("create", &marker))?;
     let mut catalog = Catalog::open(Arc::clone(&fs), data_dir)?;
@@ -81,10 +81,10 @@ fn check_target(fs: &dyn FileSystem, data_dir: &Path) -> Result<(), CopyError> {
         return Ok(());
     }
     let entries = fs.list(data_dir).map_err(LogError::io("list", data_dir))?;
-    match entries.iter().all(|entry| entry.name == "lost+found") {
-        true => Ok(()),
-        false => Err(CopyError::TargetNotEmpty { path: data_dir.to_owned() }),
+    if entries.iter().all(|entry| entry.name == "lost+found") {
+        return Ok(());
     }
+    Err(CopyError::TargetNotEmpty { path: data_dir.to_owned() })
 }
 
 impl Log {

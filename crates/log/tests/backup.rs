@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use highwater_log::*;
-use highwater_protocol::records::batches;
+use highwater_protocol::records::{BatchBuilder, Compression, batches};
 use proptest::prelude::*;
 use support::{Bench, NOW, Put, batch, manual, numbered, settings};
 use tempfile::TempDir;
@@ -254,6 +254,28 @@ fn a_damaged_topic_leaves_nothing_behind() {
     assert_eq!(error.code(), "BACKUP_DAMAGED");
     assert!(bench.log.topic("t").is_none() && !bench.folder().exists());
     bench.log.create_topic("t", 1, settings(&[])).unwrap();
+}
+
+#[test]
+fn a_transaction_that_was_open_is_as_after_a_power_loss_and_aborted_in_a_topic_that_comes_alone() {
+    let bench = Bench::new();
+    let t = bench.topic(&[]);
+    t.put(batch(&[NOW]));
+    let mut open = BatchBuilder::new(Compression::None).producer(9, 0, 0).transactional();
+    open.push(NOW, Some(b"key"), Some(b"value"), &[]);
+    t.put(open.build().unwrap());
+    let backup = tempfile::tempdir().unwrap();
+    bench.log.backup(backup.path(), &progress()).unwrap();
+    let edges = |t: &Partition| {
+        let now = t.watermarks_now();
+        (now.high_watermark, now.last_stable_offset)
+    };
+    // Its coordinator is in the backup, too, and ends it.
+    assert_eq!(edges(&restored(backup.path()).1.partition("t", 0).unwrap()), (2, 1));
+    bench.log.delete_topic("t").unwrap();
+    bench.log.restore_topic(backup.path(), "t", None, &progress()).unwrap();
+    assert_eq!(edges(&bench.partition()), (3, 3), "nobody else would end it");
+    assert_eq!(bench.partition().producer_states()[0].transaction_start, None);
 }
 
 #[test]
