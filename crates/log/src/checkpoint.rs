@@ -52,15 +52,25 @@ impl Place {
 
     /// Kafka's offset checkpoint, with this partition alone. It is safe once the folder was synced.
     pub(crate) fn put_log_start(&self, offset: i64) -> Result<(), LogError> {
-        self.put(LOG_START, &format!("0\n1\n{} {} {offset}\n", self.topic, self.index))
+        self.put_offset(LOG_START, offset)
     }
 
     /// The log start; 0 as long as nothing was removed.
     pub(crate) fn read_log_start(&self) -> Result<i64, LogError> {
-        let (path, text) = self.read(LOG_START)?;
-        let Some(text) = text else { return Ok(0) };
+        Ok(self.read_offset(LOG_START)?.unwrap_or(0))
+    }
+
+    pub(crate) fn put_offset(&self, name: &str, offset: i64) -> Result<(), LogError> {
+        self.put(name, &format!("0\n1\n{} {} {offset}\n", self.topic, self.index))
+    }
+
+    /// What an offset checkpoint says of this partition, if it is there.
+    pub(crate) fn read_offset(&self, name: &str) -> Result<Option<i64>, LogError> {
+        let (path, text) = self.read(name)?;
+        let Some(text) = text else { return Ok(None) };
         text.strip_prefix(&format!("0\n1\n{} {} ", self.topic, self.index))
             .and_then(|offset| offset.trim_end().parse().ok())
+            .map(Some)
             .ok_or_else(|| damaged(&path, "it is no offset checkpoint of this partition"))
     }
 

@@ -10,7 +10,7 @@ use crate::marks::Mark;
 /// A note is an empty file whose name says all, so that it can neither be torn nor fail half way.
 const NOTE: &str = "cut-at";
 
-const KINDS: [FileKind; 6] = [
+pub(crate) const KINDS: [FileKind; 6] = [
     FileKind::Log,
     FileKind::OffsetIndex,
     FileKind::TimeIndex,

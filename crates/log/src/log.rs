@@ -13,6 +13,7 @@ use crate::archive::{Archive, ArchiveConfig};
 use crate::archiver::Archiver;
 use crate::catalog::{Catalog, Stage, Stored};
 use crate::checkpoint::Place;
+use crate::cleaner::{Cleaner, CompactionConfig};
 use crate::directory::Directory;
 use crate::flush::{self, FlushQueue};
 use crate::hold;
@@ -49,6 +50,8 @@ pub struct LogConfig {
     pub total_max_bytes: Option<u64>,
     /// Where closed segments are kept before retention removes them. None: nowhere.
     pub archive: Option<ArchiveConfig>,
+    /// How compacted topics are compacted.
+    pub compaction: CompactionConfig,
     /// A producer that was silent for so long is forgotten, unless its transaction is open (Kafka's
     /// `producer.id.expiration.ms`). Looked at when retention runs, and at start.
     pub producer_id_expiration: Duration,
@@ -63,6 +66,7 @@ impl Default for LogConfig {
             retention_interval: Duration::from_secs(300),
             total_max_bytes: None,
             archive: None,
+            compaction: CompactionConfig::default(),
             producer_id_expiration: Duration::from_secs(24 * 60 * 60),
         }
     }
@@ -92,6 +96,7 @@ pub(crate) struct Inner {
     threads: Mutex<Vec<JoinHandle<()>>>,
     housekeeper: Housekeeper,
     archiver: Archiver,
+    cleaner: Cleaner,
     closed: Mutex<bool>,
 }
 
@@ -154,6 +159,7 @@ impl Log {
             threads: Mutex::new(threads),
             housekeeper: Housekeeper::default(),
             archiver: Archiver::default(),
+            cleaner: Cleaner::default(),
             closed: Mutex::new(false),
         };
         let log = Self { inner: Arc::new(inner) };
@@ -162,7 +168,8 @@ impl Log {
         log.inner.expire_producers(now_ms());
         let housekeeper = log.inner.housekeeper.start(&log.inner)?;
         let archiver = log.inner.archiver.start(&log.inner)?;
-        log.inner.threads.lock().extend(housekeeper.into_iter().chain(archiver));
+        let cleaner = log.inner.cleaner.start(&log.inner)?;
+        log.inner.threads.lock().extend(housekeeper.into_iter().chain(archiver).chain(cleaner));
         Ok(log)
     }
 
@@ -279,6 +286,7 @@ impl Log {
             partition.stop(PartitionState::Gone, unknown(&partition.place.name()));
             // Whoever is about to write a file into its folder has done so.
             drop(partition.writer.lock());
+            drop(partition.cleaning.lock());
         }
         noted?;
         self.inner.discard(&mut catalog, name, &stored)
@@ -366,6 +374,11 @@ impl Log {
     /// Names of archived topics of which records are missing between others in the archive.
     pub fn archive_gaps(&self) -> Vec<String> {
         self.inner.archive.as_ref().map_or_else(Vec::new, |archive| archive.gaps())
+    }
+
+    /// Compacts what is due; returns how many passes that took.
+    pub fn run_compaction(&self, now_ms: i64) -> usize {
+        self.inner.run_compaction(now_ms)
     }
 
     /// What it may hold at most, if there is a limit.
@@ -571,6 +584,7 @@ impl Inner {
         if let Some(archive) = &self.archive {
             archive.stop();
         }
+        self.cleaner.stop();
         let threads = std::mem::take(&mut *self.threads.lock());
         if let Err(error) = flush::join(threads) {
             tracing::error!(%error, "a thread of the log ended badly");

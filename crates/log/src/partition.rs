@@ -1,6 +1,6 @@
 //! One partition: its parts, its watermarks, its state.
 //!
-//! Locks are taken in this order, and never the other way: writer, sync, segments, epochs, marks,
+//! Locks are taken in this order, and never the other way: cleaning, writer, sync, segments, epochs, marks,
 //! unsettled, fault.
 
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::append::Appended;
 use crate::archive::Archive;
 use crate::checkpoint::Place;
+use crate::cleaner::Uncleanable;
 use crate::epochs::Epochs;
 use crate::flush::{FlushQueue, FlushTurn};
 use crate::marks::{Mark, Marks};
@@ -48,6 +49,12 @@ pub struct Partition {
     pub(crate) siblings: usize,
     /// True while appends are refused for want of space.
     pub(crate) is_full: AtomicBool,
+    /// Held while the partition is compacted, and taken before the writer.
+    pub(crate) cleaning: Mutex<()>,
+    /// How far it was compacted; -1 where that is not known.
+    pub(crate) cleaned_to: AtomicI64,
+    /// Why it is not compacted for now.
+    pub(crate) uncleanable: Mutex<Uncleanable>,
     /// When housekeeping last found everything synced.
     pub(crate) unsynced_since_ms: AtomicI64,
     watermarks: watch::Sender<Watermarks>,
@@ -91,6 +98,9 @@ impl Partition {
             archive,
             siblings,
             is_full: AtomicBool::new(false),
+            cleaning: Mutex::default(),
+            cleaned_to: AtomicI64::new(-1),
+            uncleanable: Mutex::default(),
             unsynced_since_ms: AtomicI64::new(i64::MAX),
             watermarks: watch::Sender::new(Marks::offline().watermarks()),
             queue,
@@ -146,6 +156,7 @@ impl Partition {
         writer.producers = found.producers;
         writer.retry = Retry::default();
         writer.recovery_point = None;
+        self.set_cleaned_to(found.cleaned_to);
         let end = end_of(&found.segments);
         let epoch = found.epochs.current();
         *self.epochs.write() = found.epochs;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use highwater_protocol::records::BatchHeader;
 use tracing::warn;
 
 use crate::LogError;
@@ -93,19 +94,20 @@ fn ends_at(segment: &Segment, position: u64, len: u64, last_offset: i64) -> bool
 }
 
 /// Reads a segment whole, checks every batch and writes its indexes anew. Data and indexes are synced;
-/// their names once the folder was.
+/// their names once the folder was. Batches may be missing below `holes_below`.
 pub(crate) fn rebuild(
     fs: &dyn FileSystem,
     dir: &Path,
     base_offset: i64,
     interval: u64,
+    holes_below: i64,
     tail: Tail,
 ) -> Result<Rebuilt, LogError> {
     let path = file_name::path(dir, base_offset, FileKind::Log);
     let file = fs.open(&path, OpenMode::Write).map_err(LogError::io("open", &path))?;
     let len = file.len().map_err(LogError::io("read", &path))?;
     let mut scan = Scan::new(&path, file.as_ref(), Depth::Checksums, 0, len);
-    let found = read_whole(&mut scan, base_offset, interval)?;
+    let found = read_whole(&mut scan, base_offset, interval, holes_below)?;
     found.check(&path, tail)?;
     let mut batches_cut = false;
     if let Some((position, reason)) = &found.broken {
@@ -167,11 +169,16 @@ impl Found {
     }
 }
 
-fn read_whole(scan: &mut Scan<'_>, base_offset: i64, interval: u64) -> Result<Found, LogError> {
+fn read_whole(
+    scan: &mut Scan<'_>,
+    base_offset: i64,
+    interval: u64,
+    holes_below: i64,
+) -> Result<Found, LogError> {
     let mut found = Found { tip: Tip::new(base_offset), points: Vec::new(), broken: None };
     loop {
         match scan.step()? {
-            Step::Batch { header, position } if header.base_offset != found.tip.next_offset => {
+            Step::Batch { header, position } if !follows(&header, &found.tip, holes_below) => {
                 let due = found.tip.next_offset;
                 let reason = format!("offset {} stands where {due} is due", header.base_offset);
                 found.broken = Some((position, reason));
@@ -185,6 +192,12 @@ fn read_whole(scan: &mut Scan<'_>, base_offset: i64, interval: u64) -> Result<Fo
         }
         return Ok(found);
     }
+}
+
+/// Whether a batch may stand there: it is the next one, or compaction took what lay between.
+fn follows(header: &BatchHeader, tip: &Tip, holes_below: i64) -> bool {
+    let due = tip.next_offset;
+    header.base_offset == due || (due < header.base_offset && header.base_offset < holes_below)
 }
 
 fn write_indexes(

@@ -39,6 +39,8 @@ pub(crate) struct Recovered {
     pub(crate) epochs: Epochs,
     pub(crate) producers: Producers,
     pub(crate) unsettled: Unsettled,
+    /// How far it was compacted, as far as that is known.
+    pub(crate) cleaned_to: Option<i64>,
     /// False if the last segment had to be read whole.
     pub(crate) clean: bool,
     /// True if whole batches stood behind the place where the last segment was cut.
@@ -53,6 +55,8 @@ pub(crate) fn recover(
     now_ms: i64,
 ) -> Result<Recovered, LogError> {
     place.check_metadata()?;
+    // First of all, so that there is one answer to what the segments are.
+    place.end_swaps()?;
     let mut epochs = place.read_epochs()?;
     let ended = match ended {
         Ended::Cut(_) => ended,
@@ -65,7 +69,8 @@ pub(crate) fn recover(
         place.cut(&bases(&list(place)?), at)?;
     }
     let bases = clear(place, log_start)?;
-    let Opened { segments, clean, batches_cut } = open_segments(place, &bases, interval, ended)?;
+    let reading = Reading { interval, holes_below: place.read_compaction_point()? };
+    let Opened { segments, clean, batches_cut } = open_segments(place, &bases, reading, ended)?;
     let log_end = segments.last().map_or(0, |segment| segment.tip().next_offset);
     if log_end < log_start {
         return Err(missing(place, format!("it ends at {log_end}, below its start {log_start}")));
@@ -76,9 +81,19 @@ pub(crate) fn recover(
     }
     let producers = replay::load(place, &segments, log_end, now_ms)?;
     let unsettled = replay::open_transactions(&segments, &producers, now_ms)?;
+    let cleaned_to = place.settle_cleaned(log_end)?;
     place.forget_cut()?;
     site!("recovered.folder", place.sync_dir())?;
-    Ok(Recovered { segments, log_start, epochs, producers, unsettled, clean, batches_cut })
+    Ok(Recovered {
+        segments,
+        log_start,
+        epochs,
+        producers,
+        unsettled,
+        cleaned_to,
+        clean,
+        batches_cut,
+    })
 }
 
 /// Removes what was never finished and what lies below the log start; answers the bases left.
@@ -127,6 +142,15 @@ pub(crate) fn list(place: &Place) -> Result<Vec<(i64, FileKind)>, LogError> {
     Ok(entries.iter().filter_map(|entry| file_name::parse(&entry.name)).collect())
 }
 
+/// How a segment is read that has to be read whole.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    /// `index.interval.bytes`.
+    interval: u64,
+    /// Compaction has left holes below this offset only.
+    holes_below: i64,
+}
+
 struct Opened {
     segments: Vec<Arc<Segment>>,
     clean: bool,
@@ -136,16 +160,16 @@ struct Opened {
 fn open_segments(
     place: &Place,
     bases: &[i64],
-    interval: u64,
+    reading: Reading,
     ended: Ended,
 ) -> Result<Opened, LogError> {
     let mut opened =
         Opened { segments: Vec::with_capacity(bases.len()), clean: true, batches_cut: false };
     for (number, &base) in bases.iter().enumerate() {
         let segment = match bases.get(number + 1) {
-            Some(&next) => open_closed(place, base, next, interval)?,
+            Some(&next) => open_closed(place, base, next, reading)?,
             None => {
-                let (active, clean) = open_active(place, base, interval, ended)?;
+                let (active, clean) = open_active(place, base, reading, ended)?;
                 (opened.clean, opened.batches_cut) = (clean, active.batches_cut);
                 active.segment
             }
@@ -155,14 +179,14 @@ fn open_segments(
     Ok(opened)
 }
 
-fn open_closed(place: &Place, base: i64, next: i64, interval: u64) -> Result<Segment, LogError> {
+fn open_closed(place: &Place, base: i64, next: i64, reading: Reading) -> Result<Segment, LogError> {
     let fs = place.fs.as_ref();
     let segment = match open_indexed(fs, &place.dir, base)? {
         Some(segment) => segment,
         None => {
             let path = file_name::path(&place.dir, base, FileKind::Log);
             tracing::warn!(path = %path.display(), "its indexes are lost or do not fit: they are made again");
-            let segment = rebuild(fs, &place.dir, base, interval, Tail::Refuse)?.segment;
+            let segment = read(place, base, reading, Tail::Refuse)?.segment;
             segment.finish(fs)?;
             segment.transactions.forget();
             segment
@@ -177,11 +201,16 @@ fn open_closed(place: &Place, base: i64, next: i64, interval: u64) -> Result<Seg
         .damaged(tip.size, format!("it ends at offset {end}, the next segment begins at {next}")))
 }
 
+fn read(place: &Place, base: i64, reading: Reading, tail: Tail) -> Result<Rebuilt, LogError> {
+    let Reading { interval, holes_below } = reading;
+    rebuild(place.fs.as_ref(), &place.dir, base, interval, holes_below, tail)
+}
+
 /// The last segment, and whether it was found as it had been closed.
 fn open_active(
     place: &Place,
     base: i64,
-    interval: u64,
+    reading: Reading,
     ended: Ended,
 ) -> Result<(Rebuilt, bool), LogError> {
     let fs = place.fs.as_ref();
@@ -197,7 +226,7 @@ fn open_active(
         Ended::Uncleanly => Tail::CutFrom(place.read_recovery_point()?),
         Ended::Cut(at) => Tail::CutFrom(at.offset),
     };
-    let rebuilt = rebuild(fs, &place.dir, base, interval, tail)?;
+    let rebuilt = read(place, base, reading, tail)?;
     let segment = &rebuilt.segment;
     match ended {
         Ended::Cleanly { log_end } if segment.tip().next_offset != log_end => {

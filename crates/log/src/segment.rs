@@ -9,11 +9,12 @@ use highwater_protocol::records::{Batch, BatchHeader, HEADER_SIZE};
 use parking_lot::Mutex;
 
 use crate::LogError;
-use crate::durable_file;
+use crate::durable_file::{self, with_ending};
 use crate::file_name::{self, FileKind};
 use crate::fs::{File, FileSystem, OpenMode};
 use crate::offset_index::OffsetIndex;
 use crate::scan::{Depth, Scan};
+use crate::swap::CLEANED;
 use crate::time_index::{Greatest, TimeIndex};
 use crate::tip::Tip;
 use crate::transaction_index::{Entry, TransactionIndex};
@@ -80,6 +81,26 @@ impl Segment {
         })
     }
 
+    /// Makes an empty segment under the names of one that is to take the place of others. Nothing of it
+    /// is safe before [`Segment::finish`].
+    pub(crate) fn create_cleaned(
+        fs: &dyn FileSystem,
+        dir: &Path,
+        base_offset: i64,
+    ) -> Result<Self, LogError> {
+        let path = |kind| with_ending(&file_name::path(dir, base_offset, kind), CLEANED);
+        for kind in [FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::Log] {
+            let path = path(kind);
+            fs.open(&path, OpenMode::Create).map_err(LogError::io("create", &path))?;
+        }
+        durable_file::remove_if_there(fs, &path(FileKind::TransactionIndex))?;
+        let made = Self::named(fs, path, base_offset, Tip::new(base_offset))?;
+        made.ok_or_else(|| {
+            let reason = "the indexes of a new segment are not empty".to_owned();
+            LogError::Damaged { path: dir.to_owned(), position: 0, reason }
+        })
+    }
+
     /// Puts the parts together; None if an index cannot be one.
     pub(crate) fn indexed(
         fs: &dyn FileSystem,
@@ -87,7 +108,15 @@ impl Segment {
         base_offset: i64,
         tip: Tip,
     ) -> Result<Option<Self>, LogError> {
-        let path = |kind| file_name::path(dir, base_offset, kind);
+        Self::named(fs, |kind| file_name::path(dir, base_offset, kind), base_offset, tip)
+    }
+
+    fn named(
+        fs: &dyn FileSystem,
+        path: impl Fn(FileKind) -> PathBuf,
+        base_offset: i64,
+        tip: Tip,
+    ) -> Result<Option<Self>, LogError> {
         let log_path = path(FileKind::Log);
         let log = fs.open(&log_path, OpenMode::Write).map_err(LogError::io("open", &log_path))?;
         let offset_index = OffsetIndex::open(fs, &path(FileKind::OffsetIndex), base_offset)?;

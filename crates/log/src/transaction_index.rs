@@ -163,6 +163,16 @@ impl TransactionIndex {
         self.file.read().as_ref().map_or(Ok(()), EntryFile::sync)
     }
 
+    /// Adds all entries.
+    pub(crate) fn entries(&self, into: &mut Vec<Entry>) -> Result<(), LogError> {
+        let file = self.file.read();
+        let Some(file) = &*file else { return Ok(()) };
+        for number in 0..file.count() {
+            into.extend(Entry::decode(&file.get(number)?));
+        }
+        Ok(())
+    }
+
     /// Adds the aborted transactions that have records or their marker in `from..to`; true if no later
     /// segment has more of them.
     pub(crate) fn collect(
