@@ -20,6 +20,7 @@ mod life;
 mod naive;
 mod node;
 mod partition;
+mod swaps;
 mod syncs;
 mod transactions;
 mod world;
