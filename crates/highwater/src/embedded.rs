@@ -114,10 +114,9 @@ async fn open_log(settings: &Settings, gate: &Gate) -> Result<Log, Failure> {
             .remedy("make the folder, or choose another one with --data-dir")
     })?;
     let total_max_bytes = settings.log_limit.bytes(&dir)?;
-    let (fs, config) = (
-        Arc::new(RealFileSystem),
-        LogConfig { total_max_bytes, archive: settings.archive.clone(), ..LogConfig::default() },
-    );
+    let (archive, compaction) = (settings.archive.clone(), settings.compaction.clone());
+    let fs = Arc::new(RealFileSystem);
+    let config = LogConfig { total_max_bytes, archive, compaction, ..LogConfig::default() };
     let opening = gate.readiness.opening();
     blocking(move || Log::open_observed(fs, &dir, config, opening))
         .await?

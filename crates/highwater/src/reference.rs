@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use highwater_connector::{ConfigKey, Importance, KeyType, SourceConnector};
+use highwater_log::{TOPIC_SETTINGS, TopicSetting};
 
 fn page() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration.md")
@@ -71,6 +72,20 @@ pub(crate) fn holds(path: &Path, fresh: &str) {
     );
 }
 
+/// What a topic may be given.
+fn topic_table() -> String {
+    let row = |setting: &TopicSetting| {
+        let default = match setting.default {
+            "" => "empty".to_owned(),
+            "9223372036854775807" => "no bound".to_owned(),
+            default => format!("`{default}`"),
+        };
+        format!("| `{}` | {default} | {} |\n", setting.name, setting.about)
+    };
+    let rows: String = TOPIC_SETTINGS.iter().map(row).collect();
+    format!("| key | default | what it does |\n|---|---|---|\n{rows}")
+}
+
 #[test]
 fn the_configuration_reference_says_what_the_code_says() {
     let postgres = highwater_postgres::PostgresConnector::new();
@@ -79,5 +94,6 @@ fn the_configuration_reference_says_what_the_code_says() {
     let fresh = with_section(&page_text, "server keys", &table(server.keys()));
     let fresh = with_section(&fresh, "worker keys", &table(&highwater_worker::worker_keys()));
     let fresh = with_section(&fresh, "postgres keys", &table(postgres.config().keys()));
+    let fresh = with_section(&fresh, "topic keys", &topic_table());
     holds(&page(), &fresh);
 }

@@ -14,7 +14,7 @@ use crate::partition::Partition;
 use crate::throttle::{Stop, Throttle};
 
 /// How compaction works.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CompactionConfig {
     /// How often partitions are looked at (while there is housekeeping).
     pub interval: Duration,

@@ -341,7 +341,8 @@ fn list_offsets_heeds_what_is_not_committed() {
     }
 
     let bench = Bench::new();
-    let partition = bench.topic(&[]);
+    let far = i64::MAX.to_string();
+    let partition = bench.topic(&[("message.timestamp.after.max.ms", &far)]);
     partition.put(batch(&[100]));
     partition.put(open_at(2 * NOW));
     abort(&partition, 7);

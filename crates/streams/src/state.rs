@@ -45,7 +45,13 @@ pub(crate) async fn restore(log: &dyn Log, topic: &str) -> Result<Restored, Stre
     let new = NewTopic {
         name: topic.to_owned(),
         partitions: 1,
-        configs: [("cleanup.policy".to_owned(), "compact".to_owned())].into(),
+        // It is read whole at start: small segments have compaction keep it small.
+        configs: [
+            ("cleanup.policy".to_owned(), "compact".to_owned()),
+            ("segment.bytes".to_owned(), "16777216".to_owned()),
+            ("segment.ms".to_owned(), "86400000".to_owned()),
+        ]
+        .into(),
     };
     log.create_topic(&new).await.map_err(failed)?;
     let newest = read_newest(log, topic).await.map_err(failed)?;

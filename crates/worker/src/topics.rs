@@ -15,9 +15,13 @@ const DURABLE: &str = "durable";
 /// The same, that says who alone writes a topic (rule R2).
 const OWNER: &str = "highwater.owner";
 
+/// Topics of state are compacted, and read whole at start: small segments have compaction keep them small.
+const STATE: [(&str, &str); 3] =
+    [("cleanup.policy", "compact"), ("segment.bytes", "16777216"), ("segment.ms", "86400000")];
+
 /// Makes a compacted topic of one partition for the worker's own state, unless it exists.
 pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<(), KafkaError> {
-    create(admin, name, 1, &[("cleanup.policy", "compact")]).await
+    create(admin, name, 1, &STATE).await
 }
 
 /// Makes the topics of a connector, or checks them when they exist.
@@ -33,9 +37,8 @@ pub(crate) async fn ensure_connector(
     if let Routing::Trail(trail) = &pipeline.topics.routing {
         ensure_trail(admin, trail, pipeline).await?;
     }
-    create(admin, schema, 1, &[("cleanup.policy", "compact"), (OWNER, &pipeline.name)])
-        .await
-        .map_err(|error| log_error(&error))?;
+    let configs = [&STATE[..], &[(OWNER, pipeline.name.as_str())]].concat();
+    create(admin, schema, 1, &configs).await.map_err(|error| log_error(&error))?;
     check(admin, schema, Use::Schema).await
 }
 

@@ -21,6 +21,11 @@ pub fn manual() -> LogConfig {
     LogConfig { flush_threads: 0, housekeeping: None, ..LogConfig::default() }
 }
 
+/// How many cases a property is tried with, unless `HW_CASES` says otherwise.
+pub fn cases(few: u32) -> u32 {
+    std::env::var("HW_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
+}
+
 pub fn settings(settings: &[(&str, &str)]) -> TopicConfig {
     let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     TopicConfig::parse(settings.iter().map(text).collect()).unwrap()
