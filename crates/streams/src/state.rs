@@ -83,7 +83,11 @@ async fn read_newest(
     let mut next = start.map_or(0, |start| start.offset);
     let mut newest = BTreeMap::new();
     while next < end {
-        let Fetched { records, next_offset, .. } = log.fetch(&at, next, AT_ONCE).await?;
+        let Fetched { records, next_offset, watermarks } = log.fetch(&at, next, AT_ONCE).await?;
+        if next_offset <= next && watermarks.last_stable >= end {
+            // Compaction has left nothing from here to the end.
+            break;
+        }
         if next_offset <= next {
             return Err(KafkaError::Malformed {
                 what: format!("topic {topic} at offset {next}"),
