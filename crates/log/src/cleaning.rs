@@ -16,7 +16,7 @@ use crate::segment::{Segment, Stamped};
 use crate::throttle::Throttle;
 use crate::topic_config::{Roll, TopicConfig};
 use crate::transaction_index::Entry;
-use crate::{EndMarker, LogError};
+use crate::{EndMarker, LogError, hold};
 
 /// What a pass may use.
 #[derive(Debug)]
@@ -67,9 +67,11 @@ impl Partition {
         Ok(Some(Cleanable::of(&closed, &bounds, &config.compaction, now_ms)))
     }
 
-    /// The offset from which on everything must stay as it is.
-    fn clean_bound(&self, stable: i64, _config: &TopicConfig, _now_ms: i64) -> i64 {
-        stable
+    /// The offset from which on everything must stay as it is: an open transaction may end either way, and
+    /// what is held is held against compaction, too (rule L7).
+    fn clean_bound(&self, stable: i64, config: &TopicConfig, now_ms: i64) -> i64 {
+        let held = hold::held_from(config, now_ms, self.place.index);
+        held.map_or(stable, |from| from.min(stable))
     }
 
     /// Compacts what was found cleanable. Blocks on the disk, and holds appends up only for the moments in
