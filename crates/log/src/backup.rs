@@ -331,7 +331,7 @@ impl Plan {
         let manifest = PartitionManifest {
             log_start,
             next_offset,
-            compacted_to: 0,
+            compacted_to: partition.place.read_compaction_point()?.min(next_offset),
             epochs: partition.epochs.read().below(next_offset),
             segments: Vec::new(),
         };

@@ -254,6 +254,9 @@ fn put_partition(
     if partition.log_start > 0 {
         place.put_log_start(partition.log_start)?;
     }
+    if partition.compacted_to > 0 {
+        place.raise_compaction_point(partition.compacted_to)?;
+    }
     // What was verified is not torn: a start that finds less is told, and cuts nothing.
     place.put_recovery_point(partition.next_offset)?;
     place.put_metadata()?;

@@ -64,6 +64,29 @@ fn filled() -> Bench {
     bench
 }
 
+/// The active segment is empty, so that the last one of the backup has holes and is read whole.
+#[test]
+fn a_compacted_topic_comes_back_with_its_holes() {
+    let bench = Bench::new();
+    let set = [("cleanup.policy", "compact"), ("min.cleanable.dirty.ratio", "0")];
+    let t = bench.topic(&set);
+    for _ in 0..6 {
+        t.put(batch(&[NOW]));
+    }
+    t.put(numbered(7, 0, 0, 1));
+    t.roll().unwrap();
+    assert_eq!(bench.log.run_compaction(NOW), 1);
+    let expected = seen(&t);
+    assert_eq!(expected.iter().map(|batch| batch.0).collect::<Vec<_>>(), [6]);
+    let backup = tempfile::tempdir().unwrap();
+    bench.log.backup(backup.path(), &progress()).unwrap();
+    let (_dir, log) = restored(backup.path());
+    let t = log.partition("t", 0).unwrap();
+    assert_eq!(t.fault().map(|fault| fault.to_string()), None);
+    assert_eq!(seen(&t), expected);
+    assert_eq!(t.put(batch(&[NOW])).base_offset, 7);
+}
+
 #[test]
 fn a_backup_restores_bytes_offsets_ids_and_settings_under_the_next_epoch() {
     let bench = filled();

@@ -11,6 +11,7 @@
 )]
 
 mod client;
+mod compacted;
 mod copies;
 mod dice;
 mod entry;
