@@ -6,6 +6,7 @@ mod api;
 mod checkpoint;
 mod checkup;
 mod cli;
+mod compaction_settings;
 mod completions;
 mod connectors;
 mod copies;

@@ -11,6 +11,7 @@ use highwater_log::{ArchiveConfig, CompactionConfig};
 
 use crate::apache;
 use crate::cli::{LogFormat, ServerFlags};
+use crate::compaction_settings;
 use crate::copy_settings;
 use crate::failure::Failure;
 use crate::guard;
@@ -90,16 +91,12 @@ type Values = BTreeMap<String, String>;
 
 const KAFKA_CONNECTIONS: &str = "Connections of Kafka clients open at once, at most half of the open files that the system allows. Where all are taken, the oldest one that has not brought a request yet makes room.";
 const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart, at most a tenth of the open files. Where all are taken, the oldest one that has not brought a request yet makes room.";
-const COMPACTION_BUFFER: &str = "Memory that a compaction pass may take for the newest offsets of keys, in bytes; a key takes 27. Where a pass meets more keys, it covers less, and the next one goes on from there.";
-const COMPACTION_RATE: &str =
-    "The most bytes that compaction reads and writes a second; -1: no bound.";
-const BUFFER: KeyType = KeyType::Int { min: 65_536, max: 1 << 40 };
-const RATE: KeyType = KeyType::Int { min: -1, max: i64::MAX };
 const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 
 /// The keys of the configuration file, in the order of the reference.
 pub(crate) fn definition() -> ConfigDef {
     let mut keys = keys();
+    keys.extend(compaction_settings::keys());
     keys.extend(copy_settings::keys());
     keys.extend(kafka_guard::keys());
     ConfigDef::new(keys)
@@ -182,15 +179,6 @@ fn keys() -> Vec<ConfigKey> {
             High,
             "The most that all topics may hold together: bytes, a share of the volume on which the data folder lies, such as 80%, or -1 for as much as fits. At the limit a write is refused with LOG_NO_SPACE, to be tried again, and reads go on; nothing goes that a topic's own retention would keep.",
         ),
-        key(
-            "log.compaction_interval_ms",
-            millis(100, 86_400_000),
-            Some("15000"),
-            Low,
-            "How often compacted topics are looked at for what to compact, in milliseconds.",
-        ),
-        key("log.compaction_buffer_bytes", BUFFER, Some("33554432"), Medium, COMPACTION_BUFFER),
-        key("log.compaction_bytes_per_second", RATE, Some("-1"), Low, COMPACTION_RATE),
         key(
             "worker.offset_flush_interval_ms",
             millis(10, 3_600_000),
@@ -316,15 +304,15 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         apache,
         kafka_listen,
         kafka_advertise: kafka_advertise.as_deref().map(host_and_port).transpose()?,
-        kafka_max_connections: number(&config, "kafka.max_connections"),
+        kafka_max_connections: connections(&config, "kafka.max_connections"),
         kafka_guard,
         http_listen,
-        http_max_connections: number(&config, "http.max_connections"),
+        http_max_connections: connections(&config, "http.max_connections"),
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
         archive: copy_settings::archive(&config).map_err(|problem| refused(place, &[problem]))?,
         backup_dir: given("backup.dir").map(PathBuf::from),
-        compaction: compaction(&config),
+        compaction: compaction_settings::config(&config),
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
         stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
@@ -370,18 +358,8 @@ fn is_embedded(key: &str) -> bool {
     key == "data_dir" || of_kafka || TABLES.iter().any(|table| key.starts_with(table))
 }
 
-fn compaction(config: &Config) -> CompactionConfig {
-    CompactionConfig {
-        interval: millis(config, "log.compaction_interval_ms"),
-        buffer_bytes: number(config, "log.compaction_buffer_bytes"),
-        bytes_per_second: u64::try_from(config.int("log.compaction_bytes_per_second"))
-            .ok()
-            .filter(|rate| *rate > 0),
-    }
-}
-
 /// The definition bounds the number.
-fn number(config: &Config, key: &str) -> usize {
+fn connections(config: &Config, key: &str) -> usize {
     usize::try_from(config.int(key)).unwrap_or(usize::MAX)
 }
 
