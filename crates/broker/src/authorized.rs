@@ -23,7 +23,9 @@ pub(crate) enum Verdict<R: Request> {
 }
 
 /// What has to be done to an answer for what was refused.
-pub(crate) struct Refused<A>(Option<Box<dyn FnOnce(&mut A) + Send>>);
+pub(crate) struct Refused<A>(Option<Addition<A>>);
+
+type Addition<A> = Box<dyn FnOnce(&mut A) + Send>;
 
 impl<R: Request> Verdict<R>
 where
