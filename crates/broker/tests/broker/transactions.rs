@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use highwater_protocol::records::{BatchBuilder, Compression};
 use highwater_protocol::{
-    AbortedTransaction, AddPartitionsToTxnRequest, AddPartitionsToTxnTopic,
+    AbortedTransaction, AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AddPartitionsToTxnTopic,
     DescribeProducersRequest, DescribeProducersTopic, DescribeTransactionsRequest,
     DescribedTransaction, EndTxnRequest, ErrorCode, FetchRequest, FindCoordinatorRequest,
     InitProducerIdRequest, InitProducerIdResponse, ListTransactionsRequest, PartitionData,
-    PartitionProduceResponse, ProduceRequest, WritableTxnMarker, WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
+    PartitionProduceResponse, ProduceRequest, TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic, WritableTxnMarker,
+    WritableTxnMarkerTopic, WriteTxnMarkersRequest,
 };
 
 use crate::client::{Client, fetch, produce};
@@ -390,4 +391,51 @@ async fn every_version_finds_the_coordinator() {
     assert!(found.iter().all(|one| one.port == port));
     let odd = FindCoordinatorRequest { key_type: 7, ..several };
     assert_eq!(client.call(4, &odd).await.coordinators[0].error_code, ErrorCode::INVALID_REQUEST);
+}
+
+/// What Apache Kafka answers, version by version.
+#[tokio::test]
+async fn offsets_are_committed_only_into_an_open_transaction() {
+    let server = Server::start().await;
+    server.topic("t");
+    let mut producer = Producer::start(&server).await;
+    let commit = |producer: &Producer, group: &str, partition_index| TxnOffsetCommitRequest {
+        transactional_id: ID.to_owned(),
+        group_id: group.to_owned(),
+        producer_id: producer.id,
+        producer_epoch: producer.epoch,
+        topics: vec![TxnOffsetCommitRequestTopic {
+            name: "t".to_owned(),
+            partitions: vec![TxnOffsetCommitRequestPartition {
+                partition_index,
+                committed_offset: 5,
+                ..Default::default()
+            }],
+        }],
+        ..Default::default()
+    };
+    let mut client = server.client().await;
+    let mut code = async |version: i16, request: TxnOffsetCommitRequest| {
+        let mut answer = client.call(version, &request).await;
+        answer.topics.remove(0).partitions.remove(0).error_code
+    };
+    assert_eq!(code(3, commit(&producer, "g", 0)).await, ErrorCode::INVALID_TXN_STATE);
+    assert_eq!(code(4, commit(&producer, "g", 0)).await, ErrorCode::TRANSACTION_ABORTABLE);
+    assert_eq!(code(4, commit(&producer, "", 0)).await, ErrorCode::INVALID_GROUP_ID);
+    let missing = code(4, commit(&producer, "g", 9)).await;
+    assert_eq!(missing, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    let mut stranger = commit(&producer, "g", 0);
+    stranger.producer_id += 1;
+    assert_eq!(code(4, stranger).await, ErrorCode::INVALID_PRODUCER_ID_MAPPING);
+    let add = AddOffsetsToTxnRequest {
+        transactional_id: ID.to_owned(),
+        producer_id: producer.id,
+        producer_epoch: producer.epoch,
+        group_id: "g".to_owned(),
+    };
+    assert_eq!(producer.client.call(3, &add).await.error_code, ErrorCode::NONE);
+    assert_eq!(code(4, commit(&producer, "g", 0)).await, ErrorCode::NONE);
+    assert_eq!(producer.commit().await, ErrorCode::NONE);
+    let after = code(4, commit(&producer, "g", 0)).await;
+    assert_eq!(after, ErrorCode::TRANSACTION_ABORTABLE, "it is over");
 }
