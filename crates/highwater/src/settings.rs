@@ -96,6 +96,7 @@ const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 /// The keys of the configuration file, in the order of the reference.
 pub(crate) fn definition() -> ConfigDef {
     let mut keys = keys();
+    keys.extend(keys_of_parts());
     keys.extend(compaction_settings::keys());
     keys.extend(copy_settings::keys());
     keys.extend(kafka_guard::keys());
@@ -105,7 +106,6 @@ pub(crate) fn definition() -> ConfigDef {
 fn keys() -> Vec<ConfigKey> {
     use Importance::{High, Low, Medium};
     let key = ConfigKey::new;
-    let millis = |min, max| KeyType::Int { min, max };
     vec![
         key(
             "data_dir",
@@ -172,6 +172,14 @@ fn keys() -> Vec<ConfigKey> {
             Medium,
             "Allows listeners beyond loopback without TLS and authentication: HTTP, which has neither yet, and Kafka without kafka.tls.cert and access.users_file. Flag --insecure-listen.",
         ),
+    ]
+}
+
+fn keys_of_parts() -> Vec<ConfigKey> {
+    use Importance::{High, Low, Medium};
+    let key = ConfigKey::new;
+    let millis = |min, max| KeyType::Int { min, max };
+    vec![
         key(
             "log.total_max_bytes",
             KeyType::String,
