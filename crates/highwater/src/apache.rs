@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use highwater_connector::{Finding, Severity};
+use highwater_connector::{ConfigKey, Finding, Importance, KeyType, Severity};
 use highwater_kafka::{Admin, Bootstrap, KafkaError, Reader, ReaderSettings};
 
 use crate::failure::Failure;
@@ -14,6 +14,19 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 
 /// Between attempts.
 const PAUSE: Duration = Duration::from_secs(1);
+
+const BOOTSTRAP: &str = "Brokers of an Apache Kafka that keeps the log, as HOST:PORT, several separated by commas. Empty: the embedded log. With it, data_dir, log.*, access.*, archive.*, backup.* and the other kafka.* keys but kafka.config are refused. Flag --kafka.";
+const CONFIG: &str = "File of client settings for kafka.bootstrap, in the names of Kafka's Java clients or of librdkafka: security.protocol, sasl.*, ssl.*. Flag --kafka-config.";
+
+/// The keys of the configuration file that name it.
+pub(crate) fn keys() -> Vec<ConfigKey> {
+    let key =
+        |name, importance, what| ConfigKey::new(name, KeyType::String, Some(""), importance, what);
+    vec![
+        key("kafka.bootstrap", Importance::High, BOOTSTRAP),
+        key("kafka.config", Importance::Medium, CONFIG),
+    ]
+}
 
 /// Waits until the cluster answers, for as long as it takes. What waiting does not mend ends the
 /// start: a broker that is too old, or does not let us in.

@@ -89,6 +89,8 @@ fn folder(dir: Option<&PathBuf>) -> String {
 /// Keys of the file with a table in front, such as `kafka.listen`, and their values.
 type Values = BTreeMap<String, String>;
 
+const DATA_DIR: &str =
+    "Folder of the log; made when missing; one server at a time. Flag --data-dir.";
 const KAFKA_CONNECTIONS: &str = "Connections of Kafka clients open at once, at most half of the open files that the system allows. Where all are taken, the oldest one that has not brought a request yet makes room.";
 const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart, at most a tenth of the open files. Where all are taken, the oldest one that has not brought a request yet makes room.";
 const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
@@ -100,6 +102,7 @@ pub(crate) fn definition() -> ConfigDef {
     keys.extend(compaction_settings::keys());
     keys.extend(copy_settings::keys());
     keys.extend(kafka_guard::keys());
+    keys.extend(apache::keys());
     ConfigDef::new(keys)
 }
 
@@ -107,27 +110,7 @@ fn keys() -> Vec<ConfigKey> {
     use Importance::{High, Low, Medium};
     let key = ConfigKey::new;
     vec![
-        key(
-            "data_dir",
-            KeyType::String,
-            Some("highwater-data"),
-            High,
-            "Folder of the log; made when missing; one server at a time. Flag --data-dir.",
-        ),
-        key(
-            "kafka.bootstrap",
-            KeyType::String,
-            Some(""),
-            High,
-            "Brokers of an Apache Kafka that keeps the log, as HOST:PORT, several separated by commas. Empty: the embedded log. With it, data_dir, log.*, access.*, archive.*, backup.* and the other kafka.* keys but kafka.config are refused. Flag --kafka.",
-        ),
-        key(
-            "kafka.config",
-            KeyType::String,
-            Some(""),
-            Medium,
-            "File of client settings for kafka.bootstrap, in the names of Kafka's Java clients or of librdkafka: security.protocol, sasl.*, ssl.*. Flag --kafka-config.",
-        ),
+        key("data_dir", KeyType::String, Some("highwater-data"), High, DATA_DIR),
         key(
             "kafka.listen",
             KeyType::String,

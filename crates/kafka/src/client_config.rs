@@ -71,8 +71,8 @@ impl Security {
         let unreadable =
             |why: String| SecurityError::one(format!("{} cannot be read: {why}", path.display()));
         let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-        if metadata.len() > FILE_LIMIT {
-            return Err(unreadable(format!("it has more than {FILE_LIMIT} bytes")));
+        if !metadata.is_file() || metadata.len() > FILE_LIMIT {
+            return Err(unreadable(format!("it is no file of at most {FILE_LIMIT} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
         let security = Self::parse(&text)?;

@@ -30,10 +30,10 @@ impl OffsetSpec {
     /// Its name in messages: Java's, for what an old broker does not have.
     const fn name(self) -> &'static str {
         match self {
-            Self::Latest => "LATEST",
-            Self::Earliest => "EARLIEST",
-            Self::MaxTimestamp => "MAX_TIMESTAMP",
-            Self::Timestamp(_) => "TIMESTAMP",
+            Self::Latest => "the LATEST offset spec",
+            Self::Earliest => "the EARLIEST offset spec",
+            Self::MaxTimestamp => "the MAX_TIMESTAMP offset spec",
+            Self::Timestamp(_) => "an offset spec with a timestamp",
         }
     }
 
@@ -79,7 +79,7 @@ pub(crate) async fn list(
 }
 
 fn unsupported(spec: OffsetSpec, why: &str) -> Failure {
-    let what = format!("the {} offset spec{why}", spec.name());
+    let what = format!("{}{why}", spec.name());
     Failure::Final(KafkaError::Unsupported { what })
 }
 
