@@ -17,6 +17,7 @@ pub(crate) fn begin(
     let stopped = JoinGroupResponse {
         error_code: ErrorCode::COORDINATOR_NOT_AVAILABLE,
         member_id: request.member_id.clone(),
+        protocol_name: None,
         ..Default::default()
     };
     let waiting = node.coordinator.groups().join(caller, version, request);

@@ -54,6 +54,9 @@ impl Groups {
         version: i16,
         request: OffsetCommitRequest,
     ) -> Waiting<OffsetCommitResponse> {
+        if !self.has_any(&request.topics) {
+            return Waiting::ready(response(self.refused(request.topics, ErrorCode::NONE)));
+        }
         let mut state = self.state.lock();
         let topics = request.topics.clone();
         let checked = self.check_commit(&mut state, version, &request);
@@ -65,7 +68,7 @@ impl Groups {
         });
         let commit = match commit {
             Ok(commit) => commit,
-            Err(error) => return Waiting::ready(response(refused(topics, error))),
+            Err(error) => return Waiting::ready(response(self.refused(topics, error))),
         };
         let (sender, waiting) = Waiting::channel();
         let answer = move |topics| drop(sender.send(response(topics)));
@@ -112,9 +115,12 @@ impl Groups {
         commit: TransactionalCommit,
         still_open: StillOpen,
     ) -> Waiting<Vec<OffsetCommitResponseTopic>> {
+        if !self.has_any(&commit.topics) {
+            return Waiting::ready(self.refused(commit.topics, ErrorCode::NONE));
+        }
         let state = self.state.lock();
         if let Err(error) = self.check_transactional(&state, &commit) {
-            return Waiting::ready(refused(commit.topics, error));
+            return Waiting::ready(self.refused(commit.topics, error));
         }
         let TransactionalCommit { group_id, transaction, topics, .. } = commit;
         let commit = self.prepare(&state, &group_id, topics, None, self.clock.now());
@@ -129,6 +135,9 @@ impl Groups {
         state: &State,
         commit: &TransactionalCommit,
     ) -> Result<(), ErrorCode> {
+        if commit.group_id.is_empty() {
+            return Err(ErrorCode::INVALID_GROUP_ID);
+        }
         state.check_ready()?;
         match state.slots.get(&commit.group_id) {
             Some(slot) => {
@@ -140,6 +149,34 @@ impl Groups {
             None => return Err(ErrorCode::ILLEGAL_GENERATION),
         }
         self.check_space(state)
+    }
+
+    /// Whether any of the partitions is there: else the group is not even asked.
+    fn has_any(&self, topics: &[OffsetCommitRequestTopic]) -> bool {
+        let exists = |topic: &OffsetCommitRequestTopic,
+                      partition: &OffsetCommitRequestPartition| {
+            self.log.partition(&topic.name, partition.partition_index).is_some()
+        };
+        topics.iter().any(|topic| topic.partitions.iter().any(|partition| exists(topic, partition)))
+    }
+
+    /// The same error for every partition that is there.
+    fn refused(
+        &self,
+        topics: Vec<OffsetCommitRequestTopic>,
+        error: ErrorCode,
+    ) -> Vec<OffsetCommitResponseTopic> {
+        let answer = |topic: &str, partition: OffsetCommitRequestPartition| {
+            let partition_index = partition.partition_index;
+            let exists = self.log.partition(topic, partition_index).is_some();
+            let error_code = if exists { error } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+            OffsetCommitResponsePartition { partition_index, error_code }
+        };
+        let topic = |OffsetCommitRequestTopic { name, partitions }: OffsetCommitRequestTopic| {
+            let partitions = partitions.into_iter().map(|partition| answer(&name, partition));
+            OffsetCommitResponseTopic { partitions: partitions.collect(), name }
+        };
+        topics.into_iter().map(topic).collect()
     }
 
     /// What is to be written, and what is refused at once.
@@ -156,12 +193,12 @@ impl Groups {
             self.settings.max_offsets.saturating_sub(slot.map_or(0, |slot| slot.offsets.len()));
         let mut commit = Commit { offsets: Vec::new(), answers: Vec::with_capacity(topics.len()) };
         for OffsetCommitRequestTopic { name, partitions } in topics {
-            let exists = self.log.partition(&name, 0).is_some();
             let mut answers = Vec::with_capacity(partitions.len());
             for partition in partitions {
                 let partition_index = partition.partition_index;
                 let known =
                     slot.is_some_and(|slot| slot.offsets.get(&name, partition_index).is_some());
+                let exists = self.log.partition(&name, partition_index).is_some();
                 let error_code = self.check_offset(&partition, exists, known || room > 0);
                 answers.push(OffsetCommitResponsePartition { partition_index, error_code });
                 if error_code.is_ok() {
@@ -370,22 +407,6 @@ fn committed(
 
 fn response(topics: Vec<OffsetCommitResponseTopic>) -> OffsetCommitResponse {
     OffsetCommitResponse { topics, ..Default::default() }
-}
-
-/// The same error for every partition.
-fn refused(
-    topics: Vec<OffsetCommitRequestTopic>,
-    error_code: ErrorCode,
-) -> Vec<OffsetCommitResponseTopic> {
-    let partition = |partition: OffsetCommitRequestPartition| OffsetCommitResponsePartition {
-        partition_index: partition.partition_index,
-        error_code,
-    };
-    let topic = |topic: OffsetCommitRequestTopic| OffsetCommitResponseTopic {
-        name: topic.name,
-        partitions: topic.partitions.into_iter().map(partition).collect(),
-    };
-    topics.into_iter().map(topic).collect()
 }
 
 /// What was to be written was not.

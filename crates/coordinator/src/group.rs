@@ -409,7 +409,9 @@ impl Effects {
     /// Answers a request to join with an error.
     pub(crate) fn refuse_join(&mut self, ticket: Ticket, error_code: ErrorCode, member_id: &str) {
         let member_id = member_id.to_owned();
-        let refusal = JoinGroupResponse { error_code, member_id, ..Default::default() };
+        let protocol_name = None;
+        let refusal =
+            JoinGroupResponse { error_code, member_id, protocol_name, ..Default::default() };
         self.joined.push((ticket, refusal));
     }
 

@@ -29,10 +29,10 @@ impl Groups {
     ) -> Waiting<JoinGroupResponse> {
         let mut state = self.state.lock();
         if let Err(error_code) = self.check_join(&state, &request) {
-            let member_id = request.member_id;
             return Waiting::ready(JoinGroupResponse {
                 error_code,
-                member_id,
+                member_id: request.member_id,
+                protocol_name: None,
                 ..Default::default()
             });
         }

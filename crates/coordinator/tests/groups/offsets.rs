@@ -36,6 +36,11 @@ async fn what_may_not_be_committed() {
     let mut request = commit("g", 0, 1);
     request.topics[0].name = "nowhere".to_owned();
     assert_eq!(rig.commit(request).await, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    assert_eq!(
+        rig.put("g", 9, 1).await,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        "no such partition"
+    );
     let mut request = commit("g", 0, 1);
     request.generation_id_or_member_epoch = 1;
     assert_eq!(rig.commit(request.clone()).await, ErrorCode::GROUP_ID_NOT_FOUND);
