@@ -54,7 +54,7 @@ pub struct Appended {
     pub base_offset: i64,
     /// Offset of the last record.
     pub last_offset: i64,
-    /// The time the records bear, if the topic stamps them.
+    /// The time the records bear, if the topic stamps them; of a batch sent again its greatest time.
     pub log_append_time_ms: Option<i64>,
     /// The first offset kept.
     pub log_start_offset: i64,
@@ -85,7 +85,7 @@ impl Partition {
         let checked = check(batches, &config, options)?;
         let mut writer = self.writer.lock();
         self.check_usable()?;
-        if let Some(answer) = self.answer_duplicate(&writer, &checked, &config, options.origin)? {
+        if let Some(answer) = self.answer_duplicate(&writer, &checked, options.origin)? {
             return Ok(answer);
         }
         let bytes = checked.iter().map(|batch| batch.bytes.len() as u64).sum();
@@ -160,7 +160,6 @@ impl Partition {
         &self,
         writer: &Writer,
         checked: &[Checked],
-        config: &TopicConfig,
         origin: Origin,
     ) -> Result<Option<Appended>, LogError> {
         let Some(batch) = checked.first().and_then(|batch| Sequenced::of(&batch.header)) else {
@@ -169,8 +168,9 @@ impl Partition {
         match writer.producers.check(&batch, origin)? {
             Verdict::New => Ok(None),
             Verdict::Duplicate { base_offset, last_offset, timestamp } => {
-                let stamped = config.timestamp_type == TimestampType::LogAppendTime;
-                Ok(Some(self.answer(base_offset, last_offset, stamped.then_some(timestamp))))
+                // Kafka tells the batch's time also where the topic does not stamp it.
+                let time = Some(timestamp).filter(|time| *time >= 0);
+                Ok(Some(self.answer(base_offset, last_offset, time)))
             }
         }
     }
@@ -363,6 +363,9 @@ fn stamp_time(
 fn check_header(batch: &Batch, config: &TopicConfig, origin: Origin) -> Result<(), LogError> {
     let header = &batch.header;
     check_size(batch.bytes.len(), config)?;
+    if header.base_offset != 0 && origin != Origin::Coordinator {
+        return Err(refuse("its first offset is not 0: only the log gives offsets"));
+    }
     if header.is_control() {
         return Err(refuse("clients do not write control batches"));
     }
@@ -375,7 +378,7 @@ fn check_header(batch: &Batch, config: &TopicConfig, origin: Origin) -> Result<(
     }
     let stamped = header.timestamp_type() == TimestampType::LogAppendTime;
     if stamped && config.timestamp_type == TimestampType::CreateTime {
-        return Err(refuse("it claims LogAppendTime, which only the log may set"));
+        return Err(LogError::ClaimsAppendTime);
     }
     Ok(())
 }

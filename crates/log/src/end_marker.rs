@@ -4,15 +4,16 @@
 //! coordinator that wrote it (32 bits). All big-endian.
 
 use bytes::{BufMut, Bytes};
-use highwater_protocol::records::{
-    Batch, BatchBuilder, BatchError, Compression, DECOMPRESSED_MAX, Marker,
-};
+use highwater_protocol::records::{Batch, BatchBuilder, BatchError, Compression, Marker};
 
 /// The one version of key and value.
 const VERSION: i16 = 0;
 
 /// Bytes of the value: version and coordinator epoch. A later version may have more.
 const VALUE: usize = 6;
+
+/// The most that the one record is opened to, in bytes, many times what it has.
+const OPENED_MAX: usize = 64 * 1024;
 
 /// How a transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +60,7 @@ impl EndMarker {
 
     /// Reads a control batch; None if it is of another sort, or compaction has left no record in it.
     pub(crate) fn parse(batch: &Batch) -> Option<Self> {
-        let mut records = batch.records(DECOMPRESSED_MAX).ok()?;
+        let mut records = batch.records(OPENED_MAX).ok()?;
         let record = records.next()?.ok()?;
         let kind = match Marker::parse(record.key.as_deref()?)? {
             Marker::Abort => MarkerKind::Abort,

@@ -199,6 +199,9 @@ pub enum LogError {
         /// `before` or `after`, as the setting is named.
         which: &'static str,
     },
+    /// A batch whose producer has stamped it as only the log may.
+    #[error("the batch claims LogAppendTime, which only the log may set; send it with CreateTime")]
+    ClaimsAppendTime,
     /// A gap in a producer's sequence.
     #[error("producer {producer_id} sent sequence {found} where {expected} was due")]
     OutOfOrderSequence {
@@ -285,7 +288,7 @@ impl LogError {
             Self::CorruptBatch { .. } => "LOG_CORRUPT_BATCH",
             Self::InvalidRecord { .. } => "LOG_INVALID_RECORD",
             Self::RecordTooLarge { .. } => "LOG_RECORD_TOO_LARGE",
-            Self::InvalidTimestamp { .. } => "LOG_INVALID_TIMESTAMP",
+            Self::InvalidTimestamp { .. } | Self::ClaimsAppendTime => "LOG_INVALID_TIMESTAMP",
             Self::OutOfOrderSequence { .. } => "LOG_OUT_OF_ORDER_SEQUENCE",
             Self::InvalidProducerEpoch { .. } => "LOG_INVALID_PRODUCER_EPOCH",
             Self::InvalidTxnState { .. } => "LOG_INVALID_TXN_STATE",
@@ -321,7 +324,7 @@ impl LogError {
             Self::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
             Self::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
             Self::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
-            Self::InvalidTimestamp { .. } => ErrorCode::INVALID_TIMESTAMP,
+            Self::InvalidTimestamp { .. } | Self::ClaimsAppendTime => ErrorCode::INVALID_TIMESTAMP,
             Self::OutOfOrderSequence { .. } => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
             Self::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
             Self::InvalidTxnState { .. } => ErrorCode::INVALID_TXN_STATE,

@@ -123,7 +123,7 @@ pub(crate) fn rebuild(
         site!("torn.cut", file.set_len(*position)).map_err(LogError::io("cut", &path))?;
     }
     settle(fs, &path, file.as_ref())?;
-    write_indexes(fs, dir, base_offset, &found.points)?;
+    write_indexes(fs, dir, base_offset, &found)?;
     let segment = Segment::indexed(fs, dir, base_offset, found.tip)?.ok_or_else(|| {
         let reason = "its indexes could not be written anew".to_owned();
         LogError::Damaged { path, position: 0, reason }
@@ -204,16 +204,21 @@ fn write_indexes(
     fs: &dyn FileSystem,
     dir: &Path,
     base_offset: i64,
-    points: &[IndexPoint],
+    found: &Found,
 ) -> Result<(), LogError> {
+    let points = &found.points;
     let mut offsets = Vec::with_capacity(points.len() * 8);
-    let mut times = Vec::with_capacity(points.len() * 12);
+    let mut times = Vec::with_capacity((points.len() + 1) * 12);
     let mut newest = -1;
     for point in points {
         offsets.extend(offset_index::encode(base_offset, point.last_offset, point.position));
-        if point.greatest.timestamp > newest {
-            newest = point.greatest.timestamp;
-            times.extend(time_index::encode(base_offset, point.greatest));
+    }
+    // As a finished segment ends: a power loss may bring the next one back, whose removal was not safe.
+    let end = std::iter::once(found.tip.greatest);
+    for greatest in points.iter().map(|point| point.greatest).chain(end) {
+        if greatest.timestamp > newest {
+            newest = greatest.timestamp;
+            times.extend(time_index::encode(base_offset, greatest));
         }
     }
     durable_file::put(fs, &file_name::path(dir, base_offset, FileKind::OffsetIndex), &offsets)?;

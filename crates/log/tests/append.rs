@@ -45,7 +45,7 @@ fn refused(set: &[(&str, &str)], batch: Bytes) -> LogError {
 fn offsets_and_epoch_are_the_logs() {
     let bench = Bench::new();
     let partition = bench.topic(&[]);
-    let foreign = with_header(&batch(&[1, 2]), |header| header.base_offset = 77);
+    let foreign = with_header(&batch(&[1, 2]), |header| header.partition_leader_epoch = 77);
     assert_eq!(partition.put(batch(&[1, 2, 3])).base_offset, 0);
     let appended = partition.put(foreign);
     assert_eq!((appended.base_offset, appended.last_offset), (3, 4));
@@ -123,7 +123,10 @@ fn what_clients_may_not_write() {
     let mut stamped = batch(&[1]).to_vec();
     let (mut stamp, _) = BatchMut::parse(&mut stamped).unwrap();
     stamp.set_max_timestamp(TimestampType::LogAppendTime, 1);
-    assert!(matches!(refused(&[], stamped.into()), LogError::InvalidRecord { .. }));
+    assert!(matches!(refused(&[], stamped.into()), LogError::ClaimsAppendTime));
+
+    let placed = with_header(&batch(&[1]), |header| header.base_offset = 1);
+    assert!(matches!(refused(&[], placed), LogError::InvalidRecord { .. }));
 }
 
 #[test]

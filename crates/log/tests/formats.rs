@@ -12,11 +12,16 @@ use std::path::Path;
 
 use highwater_log::*;
 use highwater_protocol::records::{DECOMPRESSED_MAX, batches};
-use support::{Bench, Put, ask, batch, numbered, open};
+use support::{Bench, NOW, Put, ask, batch, numbered, open, part, settings};
+use tempfile::TempDir;
 
 const FORMAT_1: &str = include_str!("formats/1.txt");
 
-/// What every fixture holds: a topic with a log start, a closed and an active segment, a producer.
+/// With transactions: their index, and what snapshots say of them.
+const FORMAT_2: &str = include_str!("formats/2.txt");
+
+/// What every fixture holds: a topic with a log start, a closed and an active segment, a producer. Since
+/// format 2 there is another topic, with an aborted and an open transaction.
 fn fill(bench: &Bench) {
     let partition = bench.topic(&[("index.interval.bytes", "0"), ("max.message.bytes", "2000000")]);
     for id in 0..2 {
@@ -28,6 +33,15 @@ fn fill(bench: &Bench) {
     partition.put(numbered(1, 0, 0, 2));
     partition.put(batch(&[5]));
     partition.delete_records(1).unwrap();
+    bench.log.create_topic("x", 1, settings(&[])).unwrap();
+    let partition = bench.log.partition("x", 0).unwrap();
+    partition.put(part(0, 0, 0, 2));
+    let (kind, coordinator_epoch) = (MarkerKind::Abort, 4);
+    let marker = EndMarker { producer_id: 0, producer_epoch: 1, kind, coordinator_epoch };
+    partition.append_marker(marker, NOW).unwrap();
+    partition.put(part(1, 0, 0, 1));
+    partition.roll().unwrap();
+    partition.put(part(1, 0, 1, 1));
 }
 
 fn read(fixture: &str, dir: &Path) {
@@ -43,7 +57,7 @@ fn read(fixture: &str, dir: &Path) {
 
 fn write(dir: &Path) -> String {
     let mut files = Vec::new();
-    for folder in ["", "t-0/"] {
+    for folder in ["", "t-0/", "x-0/"] {
         for entry in fs::read_dir(dir.join(folder)).unwrap() {
             let entry = entry.unwrap();
             let name = entry.file_name().into_string().unwrap();
@@ -62,8 +76,7 @@ fn write(dir: &Path) -> String {
     text
 }
 
-fn check(fixture: &str) {
-    let dir = tempfile::tempdir().unwrap();
+fn check(dir: &TempDir, fixture: &str) -> Log {
     read(fixture, dir.path());
     let log = open(dir.path()).unwrap();
     assert!(fixture.contains(&hex(&format!("cluster.id={}", log.cluster_id()))));
@@ -80,6 +93,20 @@ fn check(fixture: &str) {
     assert_eq!(partition.put(numbered(1, 0, 0, 2)).base_offset, 3);
     assert_eq!(partition.put(numbered(1, 0, 2, 1)).base_offset, 6);
     assert!(log.next_producer_id().unwrap() >= 2);
+    log
+}
+
+fn check_transactions(log: &Log) {
+    let partition = log.partition("x", 0).unwrap();
+    let now = partition.watermarks_now();
+    assert_eq!((now.last_stable_offset, now.high_watermark), (3, 5));
+    let open = partition.oldest_open_transaction().unwrap();
+    assert_eq!((open.producer_id, open.first_offset), (1, 3));
+    let aborted = Aborted { producer_id: 0, first_offset: 0, last_offset: 2 };
+    assert_eq!(partition.aborted(0, 5).unwrap(), [aborted]);
+    let fenced = partition.producer_states()[0];
+    assert_eq!((fenced.producer_epoch, fenced.coordinator_epoch), (1, 4));
+    assert_eq!(partition.put(part(1, 0, 1, 1)).base_offset, 4, "it is known again");
 }
 
 fn hex(text: &str) -> String {
@@ -88,7 +115,14 @@ fn hex(text: &str) -> String {
 
 #[test]
 fn format_1_opens() {
-    check(FORMAT_1);
+    let dir = tempfile::tempdir().unwrap();
+    check(&dir, FORMAT_1);
+}
+
+#[test]
+fn format_2_opens() {
+    let dir = tempfile::tempdir().unwrap();
+    check_transactions(&check(&dir, FORMAT_2));
 }
 
 #[test]
@@ -100,7 +134,8 @@ fn the_format_of_today_opens() {
             bench.log.close().unwrap();
         }
         let text = write(bench.dir.path());
-        check(&text);
+        let dir = tempfile::tempdir().unwrap();
+        check_transactions(&check(&dir, &text));
         if clean && let Some(file) = std::env::var_os("HW_WRITE_FORMAT") {
             fs::write(file, text).unwrap();
         }

@@ -22,6 +22,7 @@ mod produce;
 mod rdkafka_client;
 mod rdkafka_groups;
 mod rdkafka_transactions;
+mod read_committed;
 mod server;
 mod tls;
 mod topics;
