@@ -1,6 +1,12 @@
 //! The real binary on Apache Kafka: how it starts, what it is refused, what it says.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::zombie_processes,
+    missing_docs,
+    reason = "tests"
+)]
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

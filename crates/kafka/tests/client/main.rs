@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     reason = "the lint knows tests by their attribute, not their helpers"
 )]
 
