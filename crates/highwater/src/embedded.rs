@@ -116,7 +116,13 @@ async fn open_log(settings: &Settings, gate: &Gate) -> Result<Log, Failure> {
     let total_max_bytes = settings.log_limit.bytes(&dir)?;
     let (archive, compaction) = (settings.archive.clone(), settings.compaction.clone());
     let fs = Arc::new(RealFileSystem);
-    let config = LogConfig { total_max_bytes, archive, compaction, ..LogConfig::default() };
+    let config = LogConfig {
+        total_max_bytes,
+        archive,
+        compaction,
+        producer_id_expiration: settings.producer_id_expiration,
+        ..LogConfig::default()
+    };
     let opening = gate.readiness.opening();
     blocking(move || Log::open_observed(fs, &dir, config, opening))
         .await?

@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     /// Host names beside loopback that the HTTP listener answers to, in lower case.
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) log_limit: LogLimit,
+    pub(crate) producer_id_expiration: Duration,
     /// Where closed segments are kept before they are removed.
     pub(crate) archive: Option<ArchiveConfig>,
     /// Below which the server writes backups.
@@ -93,6 +94,8 @@ const DATA_DIR: &str =
     "Folder of the log; made when missing; one server at a time. Flag --data-dir.";
 const KAFKA_CONNECTIONS: &str = "Connections of Kafka clients open at once, at most half of the open files that the system allows. Where all are taken, the oldest one that has not brought a request yet makes room.";
 const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart, at most a tenth of the open files. Where all are taken, the oldest one that has not brought a request yet makes room.";
+const PRODUCER_EXPIRATION: &str = "How long a partition remembers a producer that is silent, so that what it sends again is not appended again, in milliseconds; one whose transaction is open is never forgotten. Kafka's producer.id.expiration.ms.";
+const MILLIS: KeyType = KeyType::Int { min: 1, max: i64::MAX };
 const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 
 /// The keys of the configuration file, in the order of the reference.
@@ -170,6 +173,7 @@ fn keys_of_parts() -> Vec<ConfigKey> {
             High,
             "The most that all topics may hold together: bytes, a share of the volume on which the data folder lies, such as 80%, or -1 for as much as fits. At the limit a write is refused with LOG_NO_SPACE, to be tried again, and reads go on; nothing goes that a topic's own retention would keep.",
         ),
+        key("log.producer_id_expiration_ms", MILLIS, Some("86400000"), Low, PRODUCER_EXPIRATION),
         key(
             "worker.offset_flush_interval_ms",
             millis(10, 3_600_000),
@@ -301,6 +305,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         http_max_connections: connections(&config, "http.max_connections"),
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
+        producer_id_expiration: millis(&config, "log.producer_id_expiration_ms"),
         archive: copy_settings::archive(&config).map_err(|problem| refused(place, &[problem]))?,
         backup_dir: given("backup.dir").map(PathBuf::from),
         compaction: compaction_settings::config(&config),
