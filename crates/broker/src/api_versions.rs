@@ -49,6 +49,30 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    const BEGIN: &str = "<!-- offered:begin -->\n";
+    const END: &str = "<!-- offered:end -->";
+
+    /// `HIGHWATER_WRITE_DOCS=1` writes the table of what is offered into the documentation.
+    #[test]
+    fn the_documentation_says_what_is_offered() {
+        let path =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/kafka-compatibility.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (found, after) = rest.split_once(END).unwrap();
+        let mut table = "| key | API | versions |\n|---|---|---|\n".to_owned();
+        for api in OFFERED {
+            let (first, last) =
+                (api.advertised().start().to_owned(), api.advertised().end().to_owned());
+            table.push_str(&format!("| {} | {api:?} | {first} to {last} |\n", api as i16));
+        }
+        if std::env::var_os("HIGHWATER_WRITE_DOCS").is_some() {
+            std::fs::write(path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+        } else {
+            assert_eq!(found, table, "HIGHWATER_WRITE_DOCS=1 writes it anew");
+        }
+    }
+
     #[test]
     fn software_names() {
         for good in ["a", "librdkafka", "apache-kafka-java", "2.16.1", "v1.0-rc.1"] {

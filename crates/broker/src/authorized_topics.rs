@@ -2,11 +2,13 @@
 
 use highwater_access::{Operation, Resource};
 use highwater_protocol::{
-    AlterConfigsResourceResponse, ApiVersionsRequest, CreatableTopicResult, CreateTopicsRequest,
+    AlterConfigsRequest, AlterConfigsResourceResponse, ApiVersionsRequest, CreatableTopicResult,
+    CreatePartitionsRequest, CreatePartitionsTopicResult, CreateTopicsRequest,
     DeletableTopicResult, DeleteTopicState, DeleteTopicsRequest, DescribeClusterRequest,
     DescribeConfigsRequest, DescribeConfigsResult, DescribeLogDirsRequest, DescribeLogDirsResponse,
-    ErrorCode, IncrementalAlterConfigsRequest, MetadataRequest, MetadataRequestTopic,
-    MetadataResponseTopic,
+    ErrorCode, IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse, MetadataRequest, MetadataRequestTopic,
+    MetadataResponseTopic, ReplacedConfigsResourceResponse,
 };
 
 use crate::authorized::{Authorized, Verdict, take};
@@ -89,7 +91,11 @@ impl Authorized for DescribeClusterRequest {
             return Verdict::all(self);
         }
         let operations = gate.cluster_operations();
-        Verdict::rest(self, move |answer| answer.cluster_authorized_operations = operations)
+        Verdict::rest(self, move |answer| {
+            if answer.error_code.is_ok() {
+                answer.cluster_authorized_operations = operations;
+            }
+        })
     }
 }
 
@@ -184,6 +190,45 @@ impl Authorized for DescribeLogDirsRequest {
             error_code: CLUSTER,
             ..Default::default()
         })
+    }
+}
+
+impl Authorized for CreatePartitionsRequest {
+    fn authorize(mut self, gate: &Gate) -> Verdict<Self> {
+        let operation = Operation::Alter;
+        let refused = take(&mut self.topics, |topic| gate.may_topic(operation, &topic.name));
+        let answers = refused.into_iter().map(|topic| CreatePartitionsTopicResult {
+            name: topic.name,
+            error_code: TOPIC,
+            error_message: None,
+        });
+        Verdict::beside(self, answers, |all| &mut all.results)
+    }
+}
+
+impl Authorized for ListPartitionReassignmentsRequest {
+    fn authorize(self, gate: &Gate) -> Verdict<Self> {
+        let allowed = gate.may(Operation::Describe, Resource::Cluster);
+        Verdict::whole(self, allowed, |_| ListPartitionReassignmentsResponse {
+            error_code: CLUSTER,
+            ..Default::default()
+        })
+    }
+}
+
+impl Authorized for AlterConfigsRequest {
+    fn authorize(mut self, gate: &Gate) -> Verdict<Self> {
+        let operation = Operation::AlterConfigs;
+        let refused = take(&mut self.resources, |asked| {
+            may_configure(gate, operation, asked.resource_type, &asked.resource_name)
+        });
+        let answers = refused.into_iter().map(|asked| ReplacedConfigsResourceResponse {
+            error_code: refusal(asked.resource_type),
+            error_message: None,
+            resource_type: asked.resource_type,
+            resource_name: asked.resource_name,
+        });
+        Verdict::beside(self, answers, |all| &mut all.responses)
     }
 }
 

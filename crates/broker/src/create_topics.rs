@@ -19,15 +19,26 @@ use crate::node::Node;
 pub(crate) async fn answer(node: &Arc<Node>, request: CreateTopicsRequest) -> CreateTopicsResponse {
     let node = Arc::clone(node);
     let topics = blocking(move || {
-        let mut named = HashMap::new();
-        for topic in &request.topics {
-            *named.entry(topic.name.clone()).or_insert(0) += 1;
-        }
-        let twice = |topic: &CreatableTopic| named.get(&topic.name).is_some_and(|n| *n > 1);
-        let create = |topic| create(&node, topic, request.validate_only, twice(topic));
-        request.topics.iter().map(create).collect()
+        let create = |(topic, twice): &(_, _)| create(&node, topic, request.validate_only, *twice);
+        once(request.topics).iter().map(create).collect()
     });
     CreateTopicsResponse { topics: topics.await, ..Default::default() }
+}
+
+/// Each topic once, and whether the request names it twice.
+fn once(topics: Vec<CreatableTopic>) -> Vec<(CreatableTopic, bool)> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut all: Vec<(CreatableTopic, bool)> = Vec::with_capacity(topics.len());
+    for topic in topics {
+        match places.get(&topic.name).and_then(|at| all.get_mut(*at)) {
+            Some((_, twice)) => *twice = true,
+            None => {
+                places.insert(topic.name.clone(), all.len());
+                all.push((topic, false));
+            }
+        }
+    }
+    all
 }
 
 fn create(
@@ -56,7 +67,8 @@ fn made(
 ) -> Result<CreatableTopicResult, Fault> {
     let plan = creation::plan(node, asked)?;
     let (partitions, configs) = (plan.partitions, configs(&plan.config));
-    let topic_id = if validate_only { Uuid::nil() } else { plan.carry_out(node)?.id };
+    // Kafka shows an id also where nothing is made.
+    let topic_id = if validate_only { Uuid::new_v4() } else { plan.carry_out(node)?.id };
     Ok(CreatableTopicResult {
         name: asked.name.clone(),
         topic_id,

@@ -39,9 +39,24 @@ pub(crate) fn plan(node: &Node, asked: &CreatableTopic) -> Result<Plan, Fault> {
     if node.log.topic(&asked.name).is_some() {
         return Err(LogError::TopicExists { name: asked.name.clone() }.into());
     }
+    check_collision(node, &asked.name)?;
     let partitions = partitions(node, asked)?;
     let config = config(node, asked)?;
     Ok(Plan { name: asked.name.clone(), partitions, config })
+}
+
+/// A dot and an underscore are one in the names of Kafka's metrics: no two topics may differ by it alone.
+fn check_collision(node: &Node, name: &str) -> Result<(), Fault> {
+    if !name.contains(['.', '_']) {
+        return Ok(());
+    }
+    let written = |name: &str| name.replace('.', "_");
+    let other = node.log.topics().into_iter().find(|topic| written(&topic.name) == written(name));
+    other.map_or(Ok(()), |other| {
+        let text =
+            format!("{name} differs from topic {} by a dot or an underscore alone", other.name);
+        Err(Fault::new(ErrorCode::INVALID_TOPIC_EXCEPTION, text))
+    })
 }
 
 fn partitions(node: &Node, asked: &CreatableTopic) -> Result<i32, Fault> {

@@ -35,6 +35,10 @@ fn of_topic(node: &Node, asked: DeleteRecordsTopic) -> DeleteRecordsTopicResult 
 
 fn of_partition(node: &Node, topic: &str, asked: &DeleteRecordsPartition) -> Result<i64, Fault> {
     let partition = node.partition(topic, asked.partition_index)?;
+    if !partition.config().cleanup.delete {
+        let text = "nothing is deleted from the front of a topic that is only compacted";
+        return Err(Fault::new(ErrorCode::POLICY_VIOLATION, text));
+    }
     if asked.offset < -1 {
         let text = format!("{} is no offset", asked.offset);
         return Err(Fault::new(ErrorCode::OFFSET_OUT_OF_RANGE, text));

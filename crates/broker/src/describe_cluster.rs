@@ -6,13 +6,17 @@ use highwater_protocol::{
 
 use crate::node::Node;
 
-/// The kind of endpoint that we are.
+/// The kinds of endpoints: we are a broker.
 const BROKERS: i8 = 1;
+const CONTROLLERS: i8 = 2;
 
 pub(crate) fn answer(node: &Node, request: DescribeClusterRequest) -> DescribeClusterResponse {
     if request.endpoint_type != BROKERS {
         return DescribeClusterResponse {
-            error_code: ErrorCode::MISMATCHED_ENDPOINT_TYPE,
+            error_code: match request.endpoint_type {
+                CONTROLLERS => ErrorCode::MISMATCHED_ENDPOINT_TYPE,
+                _ => ErrorCode::UNSUPPORTED_ENDPOINT_TYPE,
+            },
             error_message: Some("this is a broker, not a controller".to_owned()),
             ..Default::default()
         };

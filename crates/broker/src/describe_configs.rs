@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_log::{ConfigEntry, ConfigKind};
+use highwater_log::{ConfigEntry, ConfigKind, check_name};
 use highwater_protocol::{
     DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResourceResult,
     DescribeConfigsResponse, DescribeConfigsResult, DescribeConfigsSynonym, ErrorCode,
@@ -68,8 +68,11 @@ fn settings(
     }
 }
 
+/// The name is looked at first, as Kafka does where settings are asked for or changed.
 pub(crate) fn unknown_topic(name: &str) -> Fault {
-    Fault::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no topic {name}"))
+    let text = || format!("there is no topic {name}");
+    let unknown = || Fault::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, text());
+    check_name(name).map_or_else(Fault::from, |()| unknown())
 }
 
 /// An empty name means the defaults of all brokers, which are those of the one.

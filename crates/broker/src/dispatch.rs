@@ -18,17 +18,19 @@ use crate::gate::Gate;
 use crate::outcome::Outcome;
 use crate::reply::{Answer, Reply};
 use crate::{
-    add_offsets_to_txn, add_partitions_to_txn, alter_configs, api_versions, create_topics,
-    delete_groups, delete_records, delete_topics, describe_cluster, describe_configs,
-    describe_groups, describe_log_dirs, describe_producers, describe_transactions, end_txn,
-    epoch_end, fetch, find_coordinator, heartbeat, init_producer_id, join_group, leave_group,
-    list_groups, list_offsets, list_transactions, metadata, offset_commit, offset_delete,
-    offset_fetch, old_produce, produce, sasl, sync_group, txn_offset_commit, write_txn_markers,
+    add_offsets_to_txn, add_partitions_to_txn, alter_configs, api_versions, create_partitions,
+    create_topics, delete_groups, delete_records, delete_topics, describe_cluster,
+    describe_configs, describe_groups, describe_log_dirs, describe_producers,
+    describe_transactions, end_txn, epoch_end, fetch, find_coordinator, heartbeat,
+    incremental_alter_configs, init_producer_id, join_group, leave_group, list_groups,
+    list_offsets, list_partition_reassignments, list_transactions, metadata, offset_commit,
+    offset_delete, offset_fetch, old_produce, produce, sasl, sync_group, txn_offset_commit,
+    write_txn_markers,
 };
 
 /// The APIs that are offered. A request for another one closes the connection, as Apache Kafka
 /// does: its answer could not be read by who sent it.
-pub(crate) const OFFERED: [ApiKey; 35] = [
+pub(crate) const OFFERED: [ApiKey; 38] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -55,10 +57,13 @@ pub(crate) const OFFERED: [ApiKey; 35] = [
     ApiKey::WriteTxnMarkers,
     ApiKey::TxnOffsetCommit,
     ApiKey::DescribeConfigs,
+    ApiKey::AlterConfigs,
     ApiKey::DescribeLogDirs,
     ApiKey::SaslAuthenticate,
+    ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
     ApiKey::IncrementalAlterConfigs,
+    ApiKey::ListPartitionReassignments,
     ApiKey::OffsetDelete,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
@@ -154,8 +159,18 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
             call.serve(gate, body, |request| describe_log_dirs::answer(node, request)).await
         }
         ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
-        ApiKey::IncrementalAlterConfigs => {
+        ApiKey::AlterConfigs => {
             call.serve(gate, body, |request| alter_configs::answer(node, request)).await
+        }
+        ApiKey::CreatePartitions => {
+            call.serve(gate, body, |request| create_partitions::answer(node, request)).await
+        }
+        ApiKey::IncrementalAlterConfigs => {
+            call.serve(gate, body, |request| incremental_alter_configs::answer(node, request)).await
+        }
+        ApiKey::ListPartitionReassignments => {
+            let answer = list_partition_reassignments::answer;
+            call.serve(gate, body, |request| ready(answer(&request))).await
         }
         ApiKey::DescribeCluster => {
             call.serve(gate, body, |request| ready(describe_cluster::answer(node, request))).await
@@ -398,7 +413,10 @@ fn name(api: ApiKey) -> &'static str {
         ApiKey::DescribeLogDirs => "DescribeLogDirs",
         ApiKey::SaslAuthenticate => "SaslAuthenticate",
         ApiKey::DeleteGroups => "DeleteGroups",
+        ApiKey::AlterConfigs => "AlterConfigs",
+        ApiKey::CreatePartitions => "CreatePartitions",
         ApiKey::IncrementalAlterConfigs => "IncrementalAlterConfigs",
+        ApiKey::ListPartitionReassignments => "ListPartitionReassignments",
         ApiKey::OffsetDelete => "OffsetDelete",
         ApiKey::DescribeCluster => "DescribeCluster",
         ApiKey::DescribeProducers => "DescribeProducers",

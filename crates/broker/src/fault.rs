@@ -8,11 +8,15 @@ use highwater_protocol::ErrorCode;
 pub(crate) struct Fault {
     pub(crate) code: ErrorCode,
     pub(crate) text: String,
+    /// Where the log begins that refused an append, or -1.
+    pub(crate) log_start_offset: i64,
+    /// The records to blame, by their place in a batch that was refused.
+    pub(crate) records: Vec<i32>,
 }
 
 impl Fault {
     pub(crate) fn new(code: ErrorCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        Self { code, text: text.into(), log_start_offset: -1, records: Vec::new() }
     }
 
     /// A topic or partition that does not exist.

@@ -31,8 +31,9 @@ pub(crate) fn begin(
 }
 
 async fn answer(node: &Arc<Node>, request: FetchRequest) -> (FetchResponse, Share) {
-    if request.session_id != 0 {
-        // We give every session the id 0, which is none (KIP-227).
+    // We give every session the id 0, which is none (KIP-227): there is none to go on with. A request
+    // that begins one (epoch 0) or wants none (-1) names all its partitions.
+    if !matches!(request.session_epoch, 0 | -1) {
         let error_code = ErrorCode::FETCH_SESSION_ID_NOT_FOUND;
         return (FetchResponse { error_code, ..Default::default() }, Share::default());
     }

@@ -29,7 +29,7 @@ struct Question<'a> {
     node: &'a Node,
     version: i16,
     asker: Asker,
-    /// How often the request names each partition.
+    /// How often the request names each partition that is not answered for yet.
     named: HashMap<(&'a str, i32), usize>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn answer(
 ) -> ListOffsetsResponse {
     let node = Arc::clone(node);
     let topics = blocking(move || {
-        let question = Question::new(&node, version, &request);
+        let mut question = Question::new(&node, version, &request);
         request.topics.iter().map(|topic| question.of_topic(topic)).collect()
     });
     ListOffsetsResponse { topics: topics.await, ..Default::default() }
@@ -57,12 +57,19 @@ impl<'a> Question<'a> {
         Self { node, version, asker: Asker::of(request), named }
     }
 
-    fn of_topic(&self, asked: &ListOffsetsTopic) -> ListOffsetsTopicResponse {
-        let partitions = asked.partitions.iter().map(|one| {
-            let found = self.of_partition(&asked.name, one);
-            response(one.partition_index, found)
+    /// A partition that is named twice is answered once, as Kafka does.
+    fn of_topic(&mut self, asked: &'a ListOffsetsTopic) -> ListOffsetsTopicResponse {
+        let partitions = asked.partitions.iter().filter_map(|one| {
+            let named = self.named.remove(&(asked.name.as_str(), one.partition_index))?;
+            let found = if named > 1 {
+                Err(ErrorCode::INVALID_REQUEST)
+            } else {
+                self.of_partition(&asked.name, one)
+            };
+            Some(response(one.partition_index, found))
         });
-        ListOffsetsTopicResponse { name: asked.name.clone(), partitions: partitions.collect() }
+        let partitions: Vec<_> = partitions.collect();
+        ListOffsetsTopicResponse { name: asked.name.clone(), partitions }
     }
 
     /// The order of the checks is Kafka's.
@@ -72,9 +79,6 @@ impl<'a> Question<'a> {
         asked: &ListOffsetsPartition,
     ) -> Result<Option<FoundOffset>, ErrorCode> {
         let index = asked.partition_index;
-        if self.named.get(&(topic, index)).is_some_and(|times| *times > 1) {
-            return Err(ErrorCode::INVALID_REQUEST);
-        }
         let spec = spec(asked.timestamp, self.version).ok_or(ErrorCode::UNSUPPORTED_VERSION)?;
         let partition = self.node.partition(topic, index).map_err(|fault| fault.code)?;
         let found =

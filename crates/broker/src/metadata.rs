@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_log::{PartitionState, TopicInfo};
+use highwater_log::{PartitionState, TopicInfo, check_name};
 use highwater_protocol::{
     ErrorCode, MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseBroker,
     MetadataResponsePartition, MetadataResponseTopic,
@@ -77,7 +77,8 @@ async fn found(
     match node.log.topic(name) {
         Some(topic) => Ok(topic),
         None if may_create => created(node, name).await,
-        None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+        None => Err(check_name(name)
+            .map_or_else(|error| error.kafka_code(), |()| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)),
     }
 }
 

@@ -1,16 +1,16 @@
 //! Which errors a response holds, to be counted.
 
 use highwater_protocol::{
-    AddOffsetsToTxnResponse, AddPartitionsToTxnResponse, ApiVersionsResponse, CreateTopicsResponse,
-    DeleteGroupsResponse, DeleteRecordsResponse, DeleteTopicsResponse, DescribeClusterResponse,
-    DescribeConfigsResponse, DescribeGroupsResponse, DescribeLogDirsResponse,
-    DescribeProducersResponse, DescribeTransactionsResponse, EndTxnResponse, ErrorCode,
-    FetchResponse, FindCoordinatorResponse, HeartbeatResponse, IncrementalAlterConfigsResponse,
-    InitProducerIdResponse, JoinGroupResponse, LeaveGroupResponse, ListGroupsResponse,
-    ListOffsetsResponse, ListTransactionsResponse, MetadataResponse, OffsetCommitResponse,
-    OffsetDeleteResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse,
-    SaslAuthenticateResponse, SaslHandshakeResponse, SyncGroupResponse, TxnOffsetCommitResponse,
-    WriteTxnMarkersResponse,
+    AddOffsetsToTxnResponse, AddPartitionsToTxnResponse, AlterConfigsResponse, ApiVersionsResponse,
+    CreatePartitionsResponse, CreateTopicsResponse, DeleteGroupsResponse, DeleteRecordsResponse,
+    DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse, DescribeGroupsResponse,
+    DescribeLogDirsResponse, DescribeProducersResponse, DescribeTransactionsResponse,
+    EndTxnResponse, ErrorCode, FetchResponse, FindCoordinatorResponse, HeartbeatResponse,
+    IncrementalAlterConfigsResponse, InitProducerIdResponse, JoinGroupResponse, LeaveGroupResponse,
+    ListGroupsResponse, ListOffsetsResponse, ListPartitionReassignmentsResponse,
+    ListTransactionsResponse, MetadataResponse, OffsetCommitResponse, OffsetDeleteResponse,
+    OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse, SaslAuthenticateResponse,
+    SaslHandshakeResponse, SyncGroupResponse, TxnOffsetCommitResponse, WriteTxnMarkersResponse,
 };
 
 /// A response, as far as its errors go.
@@ -62,6 +62,7 @@ whole! {
     InitProducerIdResponse
     JoinGroupResponse
     ListGroupsResponse
+    ListPartitionReassignmentsResponse
     ListTransactionsResponse
     SaslAuthenticateResponse
     SaslHandshakeResponse
@@ -69,6 +70,8 @@ whole! {
 }
 
 entries! {
+    AlterConfigsResponse responses;
+    CreatePartitionsResponse results;
     CreateTopicsResponse topics;
     DeleteGroupsResponse results;
     DeleteTopicsResponse responses;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use highwater_log::{Appended, Partition};
-use highwater_protocol::records::{BatchHeader, Compression};
+use highwater_log::{Appended, LogError, Partition};
+use highwater_protocol::records::BatchHeader;
 use highwater_protocol::{
-    ErrorCode, PartitionProduceData, PartitionProduceResponse, ProduceRequest, ProduceResponse,
-    TopicProduceData, TopicProduceResponse,
+    BatchIndexAndErrorMessage, ErrorCode, PartitionProduceData, PartitionProduceResponse,
+    ProduceRequest, ProduceResponse, TopicProduceData, TopicProduceResponse,
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -18,11 +17,9 @@ use crate::fault::Fault;
 use crate::internal_topic::check_not_internal;
 use crate::node::Node;
 use crate::outcome::Outcome;
+use crate::produced;
 use crate::reply::Reply;
 use crate::verification::{self, Claim};
-
-/// The first version at which a batch may be compressed with zstd (KIP-110).
-const ZSTD_SINCE: i16 = 7;
 
 /// When the sender wants an answer.
 #[derive(Clone, Copy)]
@@ -32,6 +29,14 @@ enum Acks {
     Written,
     /// Once safe on disk.
     Durable,
+}
+
+/// What a request says that holds for all its partitions.
+#[derive(Clone, Copy)]
+struct Sender<'a> {
+    version: i16,
+    acks_are_valid: bool,
+    transactional_id: Option<&'a str>,
 }
 
 /// What became of the data for a partition.
@@ -84,13 +89,14 @@ fn patience(timeout_ms: i32) -> Duration {
 
 /// Appends what every partition was sent. Blocks on the disk.
 fn append(node: &Node, version: i16, acks_are_valid: bool, request: ProduceRequest) -> Entries {
-    let refusal = refusal(&request, acks_are_valid);
+    let refusal = refusal(&request);
     let id = request.transactional_id;
+    let sender = Sender { version, acks_are_valid, transactional_id: id.as_deref() };
     let of_partition = |topic: &str, data: PartitionProduceData| Entry {
         index: data.index,
         outcome: match &refusal {
             Some(fault) => Err(fault.clone()),
-            None => append_one(node, version, id.as_deref(), topic, data),
+            None => append_one(node, sender, topic, data),
         },
     };
     let of_topic = |topic: TopicProduceData| {
@@ -102,11 +108,7 @@ fn append(node: &Node, version: i16, acks_are_valid: bool, request: ProduceReque
 }
 
 /// What is wrong with a request as a whole.
-fn refusal(request: &ProduceRequest, acks_are_valid: bool) -> Option<Fault> {
-    if !acks_are_valid {
-        let text = "acks is none of -1, 0 and 1";
-        return Some(Fault::new(ErrorCode::INVALID_REQUIRED_ACKS, text));
-    }
+fn refusal(request: &ProduceRequest) -> Option<Fault> {
     let mut data = request.topic_data.iter().flat_map(|topic| &topic.partition_data);
     if request.transactional_id.is_none() && data.any(is_transactional) {
         let text = "a transactional batch in a request without a transactional id";
@@ -123,29 +125,31 @@ fn is_transactional(data: &PartitionProduceData) -> bool {
 
 fn append_one(
     node: &Node,
-    version: i16,
-    transactional_id: Option<&str>,
+    sender: Sender<'_>,
     topic: &str,
     data: PartitionProduceData,
 ) -> Result<(Arc<Partition>, Appended), Fault> {
     check_not_internal(topic)?;
     let partition = node.partition(topic, data.index)?;
     let batches = data.records.unwrap_or_default();
-    check_codec(version, &batches)?;
+    produced::check(sender.version, &batches)?;
+    if !sender.acks_are_valid {
+        let text = "acks is none of -1, 0 and 1";
+        return Err(Fault::new(ErrorCode::INVALID_REQUIRED_ACKS, text));
+    }
+    let Sender { version, transactional_id, .. } = sender;
     let claim = Claim { version, transactional_id, topic, index: data.index };
     let options = verification::options(node, claim, &partition, &batches)?;
-    let appended = partition.append(batches, options)?;
+    let appended = partition.append(batches, options);
+    let appended = appended.map_err(|error| refused(&partition, error))?;
     Ok((partition, appended))
 }
 
-fn check_codec(version: i16, batches: &Bytes) -> Result<(), Fault> {
-    // What is no batch, the log refuses.
-    let codec = BatchHeader::parse(batches).and_then(|header| header.compression());
-    if codec == Ok(Compression::Zstd) && version < ZSTD_SINCE {
-        let text = format!("zstd needs Produce version {ZSTD_SINCE}, this is {version}");
-        return Err(Fault::new(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, text));
-    }
-    Ok(())
+fn refused(partition: &Partition, error: LogError) -> Fault {
+    let tells = produced::tells_log_start(&error);
+    let log_start_offset = if tells { partition.watermarks_now().log_start } else { -1 };
+    let records = error.records().to_vec();
+    Fault { log_start_offset, records, ..error.into() }
 }
 
 /// Waits until every append is safe, or is known to be lost, or time is up.
@@ -181,6 +185,10 @@ fn response(entries: Entries) -> ProduceResponse {
     ProduceResponse { responses, ..Default::default() }
 }
 
+fn blamed(batch_index: i32) -> BatchIndexAndErrorMessage {
+    BatchIndexAndErrorMessage { batch_index, batch_index_error_message: None }
+}
+
 fn partition_response(entry: Entry) -> PartitionProduceResponse {
     match entry.outcome {
         Ok((_, appended)) => PartitionProduceResponse {
@@ -194,6 +202,8 @@ fn partition_response(entry: Entry) -> PartitionProduceResponse {
             index: entry.index,
             error_code: fault.code,
             base_offset: -1,
+            log_start_offset: fault.log_start_offset,
+            record_errors: fault.records.into_iter().map(blamed).collect(),
             error_message: Some(fault.text),
             ..Default::default()
         },

@@ -30,7 +30,7 @@ pub(crate) struct Reading {
 struct Source {
     partition: Arc<Partition>,
     watermarks: watch::Receiver<Watermarks>,
-    /// The leader epoch that the client knows, or -1.
+    /// The leader epoch that the client knows, or -1. Kafka takes every negative one for none here.
     epoch: i32,
     /// Where to read on.
     next: i64,
@@ -46,7 +46,7 @@ impl Reading {
         let source = node.partition(topic, asked.partition).map(|partition| Source {
             watermarks: partition.watermarks(),
             partition,
-            epoch: asked.current_leader_epoch,
+            epoch: asked.current_leader_epoch.max(-1),
             next: asked.fetch_offset,
             room: usize::try_from(asked.partition_max_bytes).unwrap_or(0),
             found: Vec::new(),

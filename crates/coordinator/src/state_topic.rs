@@ -153,7 +153,9 @@ impl StateTopic {
         for record in records {
             batch.push(now_ms, Some(&record.key), record.value.as_deref(), &[]);
         }
-        batch.build().map_err(|error| LogError::InvalidRecord { reason: error.to_string() }.into())
+        batch.build().map_err(|error| {
+            LogError::InvalidRecord { reason: error.to_string(), records: Vec::new() }.into()
+        })
     }
 
     /// Shows everything that was written, oldest first; nothing if the topic was never made. Takes the

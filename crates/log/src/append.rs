@@ -11,8 +11,9 @@ use crate::end_marker::{EndMarker, MarkerKind};
 use crate::marks::Mark;
 use crate::partition::{Partition, Writer};
 use crate::producer::{Sequenced, Verdict};
+use crate::record_check::check_records;
 use crate::segment::{Segment, Stamped};
-use crate::topic_config::{Flush, StoredAs, TimestampBound, TopicConfig};
+use crate::topic_config::{Flush, StoredAs, TopicConfig};
 use crate::transaction_index::Entry;
 use crate::{LogError, OpenTransaction};
 
@@ -329,12 +330,7 @@ fn check_batch(
 ) -> Result<Checked, LogError> {
     check_header(batch, config, options.origin)?;
     let valid = batch.validate(DECOMPRESSED_MAX).map_err(classify)?;
-    if config.cleanup.compact && has_keyless(batch)? {
-        return Err(refuse("a compacted topic takes no record without a key"));
-    }
-    if config.timestamp_type == TimestampType::CreateTime {
-        check_times(&valid, config.timestamp_bound, options.now_ms)?;
-    }
+    check_records(batch, &valid, config, options.now_ms)?;
     stamp_time(batch.header, as_stored(batch, config)?, &valid, config, options.now_ms)
 }
 
@@ -351,7 +347,11 @@ fn stamp_time(
         TimestampType::LogAppendTime => {
             stamp.set_max_timestamp(TimestampType::LogAppendTime, now_ms)
         }
-        TimestampType::CreateTime if valid.max_timestamp != came.max_timestamp => {
+        // A producer that calls its times the log's is not believed; Kafka sets the bit right, too.
+        TimestampType::CreateTime
+            if valid.max_timestamp != came.max_timestamp
+                || came.timestamp_type() == TimestampType::LogAppendTime =>
+        {
             stamp.set_max_timestamp(TimestampType::CreateTime, valid.max_timestamp);
         }
         TimestampType::CreateTime => {}
@@ -376,25 +376,7 @@ fn check_header(batch: &Batch, config: &TopicConfig, origin: Origin) -> Result<(
     if header.producer_id >= 0 && (unnumbered || header.producer_epoch < 0) {
         return Err(refuse("a producer id without a sequence number and an epoch"));
     }
-    let stamped = header.timestamp_type() == TimestampType::LogAppendTime;
-    if stamped && config.timestamp_type == TimestampType::CreateTime {
-        return Err(LogError::ClaimsAppendTime);
-    }
     Ok(())
-}
-
-/// As Kafka checks: a record without a time is in order.
-fn check_times(valid: &Validated, bound: TimestampBound, now_ms: i64) -> Result<(), LogError> {
-    let (least, most) =
-        (now_ms.saturating_sub(bound.before_ms), now_ms.saturating_add(bound.after_ms));
-    let refused =
-        |timestamp, which| Err(LogError::InvalidTimestamp { timestamp, least, most, which });
-    match (valid.min_timestamp, valid.max_timestamp) {
-        (-1, _) => Ok(()),
-        (timestamp, _) if timestamp < least => refused(timestamp, "before"),
-        (_, timestamp) if timestamp > most => refused(timestamp, "after"),
-        _ => Ok(()),
-    }
 }
 
 /// The bytes as they came, or compressed anew where the topic has a codec of its own.
@@ -414,16 +396,9 @@ fn check_size(size: usize, config: &TopicConfig) -> Result<(), LogError> {
     if size > most { Err(LogError::RecordTooLarge { size, most }) } else { Ok(()) }
 }
 
-fn has_keyless(batch: &Batch) -> Result<bool, LogError> {
-    let mut keyless = false;
-    let walked = batch.each_record(DECOMPRESSED_MAX, |record| keyless |= record.key.is_none());
-    walked.map_err(classify)?;
-    Ok(keyless)
-}
-
 /// Damage on the way is told apart from a batch that its producer made wrongly: only the first is worth
 /// sending again.
-fn classify(error: BatchError) -> LogError {
+pub(crate) fn classify(error: BatchError) -> LogError {
     match error {
         BatchError::Cut { .. } | BatchError::Crc { .. } | BatchError::Length { .. } => {
             LogError::CorruptBatch { reason: error.to_string() }
@@ -433,5 +408,5 @@ fn classify(error: BatchError) -> LogError {
 }
 
 fn refuse(reason: &str) -> LogError {
-    LogError::InvalidRecord { reason: reason.to_owned() }
+    LogError::InvalidRecord { reason: reason.to_owned(), records: Vec::new() }
 }

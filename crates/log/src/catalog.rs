@@ -33,6 +33,9 @@ pub(crate) struct Stored {
     pub(crate) partitions: i32,
     pub(crate) stage: Stage,
     pub(crate) config: Overrides,
+    /// How many partitions it is to have, while the folders of new ones are being made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) growing_to: Option<i32>,
 }
 
 impl Stored {

@@ -68,6 +68,10 @@ impl Epochs {
     /// The greatest known epoch at or below `epoch` and its exclusive end, by Kafka's rule for
     /// OffsetForLeaderEpoch; (-1, -1) if unknown.
     pub(crate) fn end(&self, epoch: i32, log_end: i64) -> (i32, i64) {
+        if epoch == -1 {
+            // No epoch, which has no end.
+            return (-1, -1);
+        }
         if epoch == self.current() {
             return (epoch, log_end);
         }

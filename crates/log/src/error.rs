@@ -174,6 +174,8 @@ pub enum LogError {
     InvalidRecord {
         /// What is wrong.
         reason: String,
+        /// The records to blame, by their place in the batch, the first hundred; none if it is the batch.
+        records: Vec<i32>,
     },
     /// The batch is larger than `max.message.bytes`.
     #[error(
@@ -198,10 +200,9 @@ pub enum LogError {
         most: i64,
         /// `before` or `after`, as the setting is named.
         which: &'static str,
+        /// The records to blame, by their place in the batch, the first hundred.
+        records: Vec<i32>,
     },
-    /// A batch whose producer has stamped it as only the log may.
-    #[error("the batch claims LogAppendTime, which only the log may set; send it with CreateTime")]
-    ClaimsAppendTime,
     /// A gap in a producer's sequence.
     #[error("producer {producer_id} sent sequence {found} where {expected} was due")]
     OutOfOrderSequence {
@@ -288,7 +289,7 @@ impl LogError {
             Self::CorruptBatch { .. } => "LOG_CORRUPT_BATCH",
             Self::InvalidRecord { .. } => "LOG_INVALID_RECORD",
             Self::RecordTooLarge { .. } => "LOG_RECORD_TOO_LARGE",
-            Self::InvalidTimestamp { .. } | Self::ClaimsAppendTime => "LOG_INVALID_TIMESTAMP",
+            Self::InvalidTimestamp { .. } => "LOG_INVALID_TIMESTAMP",
             Self::OutOfOrderSequence { .. } => "LOG_OUT_OF_ORDER_SEQUENCE",
             Self::InvalidProducerEpoch { .. } => "LOG_INVALID_PRODUCER_EPOCH",
             Self::InvalidTxnState { .. } => "LOG_INVALID_TXN_STATE",
@@ -324,7 +325,7 @@ impl LogError {
             Self::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
             Self::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
             Self::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
-            Self::InvalidTimestamp { .. } | Self::ClaimsAppendTime => ErrorCode::INVALID_TIMESTAMP,
+            Self::InvalidTimestamp { .. } => ErrorCode::INVALID_TIMESTAMP,
             Self::OutOfOrderSequence { .. } => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
             Self::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
             Self::InvalidTxnState { .. } => ErrorCode::INVALID_TXN_STATE,
@@ -347,6 +348,14 @@ impl LogError {
                 | Self::FencedLeaderEpoch { .. }
                 | Self::UnknownLeaderEpoch { .. }
         )
+    }
+
+    /// The records to blame, by their place in the batch that was refused.
+    pub fn records(&self) -> &[i32] {
+        match self {
+            Self::InvalidRecord { records, .. } | Self::InvalidTimestamp { records, .. } => records,
+            _ => &[],
+        }
     }
 
     /// What went wrong below, without what to do about it.

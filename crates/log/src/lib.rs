@@ -70,6 +70,7 @@ mod flush;
 mod fs;
 #[doc(hidden)]
 pub mod fuzz;
+mod growth;
 mod hold;
 mod housekeeper;
 mod keeper;
@@ -87,6 +88,7 @@ mod producer_snapshot;
 mod producers;
 mod read;
 mod rebuild;
+mod record_check;
 mod recovery;
 mod recovery_point;
 mod reopen;

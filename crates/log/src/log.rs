@@ -1,6 +1,7 @@
 //! The log: a data directory with topics.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -179,7 +180,7 @@ impl Log {
         let ready = topics.values().filter(|stored| stored.stage == Stage::Ready);
         let partitions = ready.map(|stored| usize::try_from(stored.partitions).unwrap_or(0)).sum();
         self.inner.opening.begin(partitions);
-        for (name, stored) in topics {
+        for (name, mut stored) in topics {
             match stored.stage {
                 // What cannot be cleared away now stays unfinished, and is in nobody's way.
                 Stage::Unfinished => {
@@ -188,6 +189,9 @@ impl Log {
                     }
                 }
                 Stage::Ready => {
+                    if let Err(error) = self.inner.clear_growth(&mut catalog, &name, &mut stored) {
+                        tracing::warn!(topic = name, %error, "what is left of new partitions cannot be removed");
+                    }
                     let topic = self.inner.topic(stored.info(&name)?);
                     for partition in &topic.partitions {
                         let log_end = log_ends.get(&partition.place.name());
@@ -482,24 +486,26 @@ impl Inner {
 
     /// The topic with its partitions, still to be opened.
     pub(crate) fn topic(&self, info: TopicInfo) -> Topic {
-        let partition = |index| {
-            let place = self.place(&info.name, info.id, index);
-            let (queue, space) = (Arc::clone(&self.queue), Arc::clone(&self.space));
-            let siblings = usize::try_from(info.partitions).unwrap_or(0);
-            let (config, archive) = (Arc::clone(&info.config), self.archive.clone());
-            Partition::new(place, config, queue, space, archive, siblings)
-        };
-        let partitions = (0..info.partitions).map(partition).collect();
+        let partitions = (0..info.partitions).map(|index| self.partition(&info, index)).collect();
         Topic { info, partitions }
     }
 
+    pub(crate) fn partition(&self, info: &TopicInfo, index: i32) -> Arc<Partition> {
+        let place = self.place(&info.name, info.id, index);
+        let (queue, space) = (Arc::clone(&self.queue), Arc::clone(&self.space));
+        let siblings = usize::try_from(info.partitions).unwrap_or(0);
+        let (config, archive) = (Arc::clone(&info.config), self.archive.clone());
+        Partition::new(place, config, queue, space, archive, siblings)
+    }
+
     fn make_topic(&self, catalog: &mut Catalog, info: TopicInfo) -> Result<Topic, LogError> {
-        self.check_no_folders(&info)?;
+        self.check_no_folders(&info, 0..info.partitions)?;
         let mut stored = Stored {
             id: info.id,
             partitions: info.partitions,
             stage: Stage::Unfinished,
             config: info.config.overrides().clone(),
+            growing_to: None,
         };
         catalog.put(&info.name, stored.clone())?;
         let topic = self.topic(info);
@@ -514,16 +520,18 @@ impl Inner {
                 .and_then(|()| self.discard(catalog, &topic.info.name, &stored));
             return Err(error);
         }
-        for partition in &topic.partitions {
-            partition.open(Ended::Cleanly { log_end: 0 }, now_ms());
-        }
+        topic.partitions.iter().for_each(|partition| now_open(partition));
         Ok(topic)
     }
 
     /// A folder that stands already is of a topic that the list forgot: an attempt to make it again would
     /// end by clearing it away.
-    pub(crate) fn check_no_folders(&self, info: &TopicInfo) -> Result<(), LogError> {
-        for index in 0..info.partitions {
+    pub(crate) fn check_no_folders(
+        &self,
+        info: &TopicInfo,
+        partitions: Range<i32>,
+    ) -> Result<(), LogError> {
+        for index in partitions {
             let dir = self.place(&info.name, info.id, index).dir;
             if self.directory.fs.exists(&dir).map_err(LogError::io("open", &dir))? {
                 let reason = "it stands, and the list of topics does not name it".to_owned();
@@ -548,7 +556,7 @@ impl Inner {
         name: &str,
         stored: &Stored,
     ) -> Result<(), LogError> {
-        for index in 0..stored.partitions {
+        for index in 0..stored.growing_to.unwrap_or(stored.partitions) {
             remove_folder(self.directory.fs.as_ref(), &self.place(name, stored.id, index).dir)?;
         }
         site!("topic_removed.folder", self.sync_dir())?;
@@ -602,7 +610,12 @@ impl Drop for Inner {
     }
 }
 
-fn remove_folder(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
+/// Opens a partition that was just made.
+pub(crate) fn now_open(partition: &Partition) {
+    partition.open(Ended::Cleanly { log_end: 0 }, now_ms());
+}
+
+pub(crate) fn remove_folder(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
     if !fs.exists(dir).map_err(LogError::io("open", dir))? {
         return Ok(());
     }
@@ -613,6 +626,6 @@ fn remove_folder(fs: &dyn FileSystem, dir: &Path) -> Result<(), LogError> {
     fs.remove_dir(dir).map_err(LogError::io("remove", dir))
 }
 
-fn unknown(name: &str) -> LogError {
+pub(crate) fn unknown(name: &str) -> LogError {
     LogError::UnknownPartition { name: name.to_owned() }
 }

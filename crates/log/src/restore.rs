@@ -143,7 +143,7 @@ impl Inner {
         {
             let mut catalog = self.catalog.lock();
             self.check_open()?;
-            self.check_no_folders(&info)?;
+            self.check_no_folders(&info, 0..info.partitions)?;
             catalog.put(name, stored.clone())?;
         }
         let put = put_partitions(copies, topic, |index| self.place(name, id, index), progress)
@@ -206,6 +206,7 @@ fn ready(topic: &TopicManifest, id: Uuid) -> Stored {
         partitions: i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX),
         stage: Stage::Ready,
         config: topic.config.clone(),
+        growing_to: None,
     }
 }
 

@@ -5,9 +5,7 @@ mod support;
 
 use bytes::{Bytes, BytesMut};
 use highwater_log::*;
-use highwater_protocol::records::{
-    BatchBuilder, BatchHeader, BatchMut, Compression, HEADER_SIZE, batches,
-};
+use highwater_protocol::records::{BatchBuilder, BatchHeader, Compression, HEADER_SIZE, batches};
 use support::{Bench, NOW, Put, batch, batch_of, numbered};
 
 fn headers(partition: &Partition) -> Vec<BatchHeader> {
@@ -119,11 +117,6 @@ fn what_clients_may_not_write() {
 
     let unnumbered = numbered(1, 0, -1, 1);
     assert!(matches!(refused(&[], unnumbered), LogError::InvalidRecord { .. }));
-
-    let mut stamped = batch(&[1]).to_vec();
-    let (mut stamp, _) = BatchMut::parse(&mut stamped).unwrap();
-    stamp.set_max_timestamp(TimestampType::LogAppendTime, 1);
-    assert!(matches!(refused(&[], stamped.into()), LogError::ClaimsAppendTime));
 
     let placed = with_header(&batch(&[1]), |header| header.base_offset = 1);
     assert!(matches!(refused(&[], placed), LogError::InvalidRecord { .. }));

@@ -125,11 +125,15 @@ apis! {
     WriteTxnMarkers = 27, 1..=1, flexible 1, WriteTxnMarkersRequest => WriteTxnMarkersResponse;
     TxnOffsetCommit = 28, 0..=4, flexible 3, TxnOffsetCommitRequest => TxnOffsetCommitResponse;
     DescribeConfigs = 32, 1..=4, flexible 4, DescribeConfigsRequest => DescribeConfigsResponse;
+    AlterConfigs = 33, 0..=2, flexible 2, AlterConfigsRequest => AlterConfigsResponse;
     DescribeLogDirs = 35, 1..=4, flexible 2, DescribeLogDirsRequest => DescribeLogDirsResponse;
     SaslAuthenticate = 36, 0..=2, flexible 2, SaslAuthenticateRequest => SaslAuthenticateResponse;
+    CreatePartitions = 37, 0..=3, flexible 2, CreatePartitionsRequest => CreatePartitionsResponse;
     DeleteGroups = 42, 0..=2, flexible 2, DeleteGroupsRequest => DeleteGroupsResponse;
     IncrementalAlterConfigs = 44, 0..=1, flexible 1,
         IncrementalAlterConfigsRequest => IncrementalAlterConfigsResponse;
+    ListPartitionReassignments = 46, 0..=0, flexible 0,
+        ListPartitionReassignmentsRequest => ListPartitionReassignmentsResponse;
     OffsetDelete = 47, 0..=0, flexible 1, OffsetDeleteRequest => OffsetDeleteResponse;
     DescribeCluster = 60, 0..=1, flexible 0, DescribeClusterRequest => DescribeClusterResponse;
     DescribeProducers = 61, 0..=0, flexible 0,

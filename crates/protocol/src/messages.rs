@@ -2,7 +2,9 @@
 
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
+mod alter_configs;
 mod api_versions;
+mod create_partitions;
 mod create_topics;
 mod delete_groups;
 mod delete_records;
@@ -23,6 +25,7 @@ mod join_group;
 mod leave_group;
 mod list_groups;
 mod list_offsets;
+mod list_partition_reassignments;
 mod list_transactions;
 mod metadata;
 mod offset_commit;
@@ -38,7 +41,9 @@ mod write_txn_markers;
 
 pub use add_offsets_to_txn::*;
 pub use add_partitions_to_txn::*;
+pub use alter_configs::*;
 pub use api_versions::*;
+pub use create_partitions::*;
 pub use create_topics::*;
 pub use delete_groups::*;
 pub use delete_records::*;
@@ -59,6 +64,7 @@ pub use join_group::*;
 pub use leave_group::*;
 pub use list_groups::*;
 pub use list_offsets::*;
+pub use list_partition_reassignments::*;
 pub use list_transactions::*;
 pub use metadata::*;
 pub use offset_commit::*;

@@ -17,6 +17,7 @@ mod dice;
 mod entry;
 mod faults;
 mod fs;
+mod growth;
 mod life;
 mod naive;
 mod node;

@@ -92,10 +92,13 @@ same_names! {
     WriteTxnMarkersRequest WriteTxnMarkersResponse
     TxnOffsetCommitRequest TxnOffsetCommitResponse
     DescribeConfigsRequest DescribeConfigsResponse
+    AlterConfigsRequest AlterConfigsResponse
     DescribeLogDirsRequest DescribeLogDirsResponse
     SaslAuthenticateRequest SaslAuthenticateResponse
+    CreatePartitionsRequest CreatePartitionsResponse
     DeleteGroupsRequest DeleteGroupsResponse
     IncrementalAlterConfigsRequest IncrementalAlterConfigsResponse
+    ListPartitionReassignmentsRequest ListPartitionReassignmentsResponse
     OffsetDeleteRequest OffsetDeleteResponse
     DescribeClusterRequest DescribeClusterResponse
     DescribeProducersRequest DescribeProducersResponse

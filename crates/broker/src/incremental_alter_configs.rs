@@ -1,0 +1,117 @@
+//! IncrementalAlterConfigs: changes single settings of topics (KIP-339).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use highwater_log::{ConfigKind, Overrides, TopicConfig, check_name};
+use highwater_protocol::{
+    AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, ErrorCode,
+    IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
+};
+
+use crate::blocking::blocking;
+use crate::describe_configs::{TOPIC, unknown_topic};
+use crate::fault::Fault;
+use crate::node::Node;
+
+pub(crate) async fn answer(
+    node: &Arc<Node>,
+    request: IncrementalAlterConfigsRequest,
+) -> IncrementalAlterConfigsResponse {
+    let node = Arc::clone(node);
+    let responses = blocking(move || {
+        let only_check = request.validate_only;
+        request.resources.into_iter().map(|one| altered(&node, one, only_check)).collect()
+    });
+    IncrementalAlterConfigsResponse { responses: responses.await, ..Default::default() }
+}
+
+fn altered(
+    node: &Node,
+    asked: AlterConfigsResource,
+    only_check: bool,
+) -> AlterConfigsResourceResponse {
+    let fault = alter(node, &asked, only_check).err();
+    AlterConfigsResourceResponse {
+        error_code: fault.as_ref().map_or(ErrorCode::NONE, |fault| fault.code),
+        error_message: fault.map(|fault| fault.text),
+        resource_type: asked.resource_type,
+        resource_name: asked.resource_name,
+    }
+}
+
+fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<(), Fault> {
+    if asked.resource_type != TOPIC {
+        let text = "only the settings of topics can be changed while the broker runs";
+        return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
+    }
+    let name = &asked.resource_name;
+    let mut named = HashSet::new();
+    if let Some(twice) = asked.configs.iter().find(|change| !named.insert(&change.name)) {
+        let text = format!("setting {} is named twice", twice.name);
+        return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
+    }
+    // Kafka looks at the name, then at the settings, then for the topic.
+    check_name(name)?;
+    let topic = node.log.topic(name);
+    let current = topic.as_ref().map(|topic| Arc::clone(&topic.config)).unwrap_or_default();
+    let mut overrides = current.overrides().clone();
+    for change in &asked.configs {
+        apply(change, &mut overrides, &current)?;
+    }
+    TopicConfig::parse(overrides.clone())?;
+    topic.ok_or_else(|| unknown_topic(name))?;
+    if only_check {
+        node.log.check_config(name, overrides)?;
+    } else {
+        node.log.set_config(name, overrides)?;
+    }
+    Ok(())
+}
+
+/// Does one change to `overrides`; `current` has the value in force of a list that is not set.
+fn apply(
+    change: &AlterableConfig,
+    overrides: &mut Overrides,
+    current: &TopicConfig,
+) -> Result<(), Fault> {
+    let name = &change.name;
+    let value = || {
+        let text = || format!("setting {name} has no value");
+        change.value.clone().ok_or_else(|| Fault::new(ErrorCode::INVALID_REQUEST, text()))
+    };
+    match change.config_operation {
+        0 => {
+            overrides.insert(name.clone(), value()?);
+        }
+        1 => {
+            overrides.remove(name);
+        }
+        operation @ (2 | 3) => {
+            let changed = value()?;
+            let mut list = list(name, overrides, current)?;
+            list.retain(|item| changed.split(',').all(|other| other.trim() != item));
+            if operation == 2 {
+                list.extend(changed.split(',').map(|item| item.trim().to_owned()));
+            }
+            overrides.insert(name.clone(), list.join(","));
+        }
+        other => return Err(invalid(format!("{other} is no operation on a setting"))),
+    }
+    Ok(())
+}
+
+/// The items of a setting that is a list.
+fn list(name: &str, overrides: &Overrides, current: &TopicConfig) -> Result<Vec<String>, Fault> {
+    let in_force = current.entries().into_iter().find(|entry| entry.name == name);
+    let Some(in_force) = in_force.filter(|entry| entry.kind == ConfigKind::List) else {
+        return Err(invalid(format!("setting {name} is no list")));
+    };
+    let text = overrides.get(name).unwrap_or(&in_force.value);
+    let items = text.split(',').map(|item| item.trim().to_owned());
+    Ok(items.filter(|item| !item.is_empty()).collect())
+}
+
+fn invalid(text: String) -> Fault {
+    Fault::new(ErrorCode::INVALID_CONFIG, text)
+}
