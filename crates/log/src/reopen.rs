@@ -1,5 +1,6 @@
 //! Cutting a partition, and reopening one by itself after a failed fsync.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::LogError;
@@ -60,15 +61,26 @@ impl Partition {
         self.cut(&mut writer, to, now_ms()).map_err(|error| self.poison(&error))
     }
 
-    /// Where the batch that holds `offset` begins; None at the log end.
+    /// Where the batch that holds `offset` begins, with the hole that compaction has left before it; None at
+    /// the log end.
     fn mark_at(&self, offset: i64) -> Result<Option<Mark>, LogError> {
         let segments = self.segments.read();
         let after = segments.partition_point(|segment| segment.base_offset <= offset);
         let Some(segment) = after.checked_sub(1).and_then(|at| segments.get(at)) else {
             return Ok(None);
         };
-        Ok(segment.find(offset)?.map(|(header, position)| Mark {
-            offset: header.base_offset,
+        let before = Cell::new(segment.base_offset);
+        // So that the walk meets the batch before, too.
+        let from = segment.offset_index.position_before(offset - 1)?;
+        let found = segment.find_from(from, |header| {
+            let holds = header.last_offset() >= offset;
+            if !holds {
+                before.set(header.next_offset());
+            }
+            holds
+        })?;
+        Ok(found.map(|(_, position)| Mark {
+            offset: before.get(),
             segment: segment.base_offset,
             position,
         }))
