@@ -76,7 +76,9 @@ struct Writing {
 enum Answer {
     /// To an InitProducerId.
     Init,
-    Ended(u64, TransactionResult),
+    /// To an AddPartitionsToTxn.
+    Added(Producer, u64),
+    Ended(Producer, u64, TransactionResult),
     None,
 }
 
@@ -96,6 +98,8 @@ struct World {
     /// How their markers say that they ended.
     marked: Vec<(u64, TransactionResult)>,
     commits: usize,
+    /// Which transaction each instance takes its own to be, from its first partition to its end.
+    believed: Vec<(Producer, u64)>,
 }
 
 fn partition(index: i32) -> TopicPartition {
@@ -156,7 +160,16 @@ impl World {
             if begins {
                 self.transaction += 1;
             }
-            self.writing = Some(Writing { next, answer: Answer::None });
+            let answer = Answer::Added(producer, self.transaction);
+            self.writing = Some(Writing { next, answer });
+        }
+    }
+
+    /// An instance that was not told of an end is in the transaction in which it began.
+    fn believe(&mut self, producer: Producer, transaction: u64) {
+        match self.believed.iter().find(|(one, _)| *one == producer) {
+            Some((_, believed)) => assert_eq!(*believed, transaction, "it ended unnoticed"),
+            None => self.believed.push((producer, transaction)),
         }
     }
 
@@ -176,7 +189,7 @@ impl World {
         let Some(producer) = self.instance(who) else { return };
         match self.id.end(producer, result, self.now) {
             Ok(Some(next)) => {
-                let answer = Answer::Ended(self.transaction, result);
+                let answer = Answer::Ended(producer, self.transaction, result);
                 self.writing = Some(Writing { next, answer });
             }
             // Asked again: it must have ended so.
@@ -201,7 +214,9 @@ impl World {
             Answer::Init if writing.next.state == TransactionState::Empty => {
                 self.instances.push(writing.next.producer);
             }
-            Answer::Ended(transaction, result) => {
+            Answer::Added(producer, transaction) => self.believe(producer, transaction),
+            Answer::Ended(producer, transaction, result) => {
+                self.believed.retain(|(one, _)| *one != producer);
                 self.commits += usize::from(result == TransactionResult::Commit);
                 self.answered.push((transaction, result));
             }
