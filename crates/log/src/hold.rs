@@ -54,7 +54,7 @@ impl Hold {
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         let ends = |word: &&str| matches!(*word, "until" | "broken");
-        let offsets = words.iter().position(|word| ends(word)).unwrap_or(words.len());
+        let offsets = words.iter().position(ends).unwrap_or(words.len());
         let (offsets, times) = words.split_at_checked(offsets)?;
         let (mut until_ms, mut broken_ms) = (None, None);
         for pair in times.chunks(2) {
