@@ -79,9 +79,12 @@ def main():
     for mechanism in ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"]:
         check(f"wrong password, {mechanism}", refusal(login(mechanism, "wrong horse")), KafkaError._AUTHENTICATION)
         check(f"unknown user, {mechanism}", refusal(login(mechanism, user="bob")), KafkaError._AUTHENTICATION)
-    wrong_ca = login("SCRAM-SHA-512", ssl_ca_location=f"{FOLDER}/other-ca.pem")
-    check("wrong authority", refusal(wrong_ca), KafkaError._SSL)
-    check("expired certificate", refusal(certificate("expired")) in (KafkaError._SSL, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN), True)
+    # Which of these librdkafka says depends on who ends the connection first.
+    not_let_in = (KafkaError._SSL, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+    wrong_ca = refusal(login("SCRAM-SHA-512", ssl_ca_location=f"{FOLDER}/other-ca.pem"))
+    check(f"wrong authority, {wrong_ca}", wrong_ca in not_let_in, True)
+    expired = refusal(certificate("expired"))
+    check(f"expired certificate, {expired}", expired in not_let_in, True)
 
 
 main()
