@@ -20,7 +20,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         what: "Times of the log's own clock",
-        why: "the time of an append, and of a transaction's marker, is the time at which it was made",
+        why: "the time of an append, and of a transaction's marker, is the time at which it was made, and whether two share a millisecond is chance",
     },
     Exception { what: "Error texts", why: "they are for people; the codes are compared" },
     Exception {

@@ -7,6 +7,7 @@ mod administration;
 mod batches;
 mod client;
 mod clusters;
+mod compacted;
 mod differential;
 mod exceptions;
 mod groups;

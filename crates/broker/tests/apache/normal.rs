@@ -11,7 +11,7 @@ use highwater_protocol::{
 };
 
 use crate::exceptions;
-use crate::names::{Names, clock};
+use crate::names::{Names, OF_THE_CLOCK, clock};
 
 /// An answer that can be brought into its normal form.
 pub(crate) trait Normal {
@@ -65,6 +65,9 @@ impl Normal for ListOffsetsResponse {
         by_partition!(self.topics, name, partitions, partition_index);
         for partition in self.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
             partition.timestamp = clock(partition.timestamp);
+            if partition.timestamp == OF_THE_CLOCK {
+                partition.offset = OF_THE_CLOCK;
+            }
         }
     }
 }
