@@ -53,8 +53,14 @@ pub fn describe_metrics() {
         "Segments that were removed without being archived, because the log was full"
     );
     // There from the start, so that an alert on one can tell none from unknown.
-    for counter in [HOLDS_BROKEN, ARCHIVE_FAILURES, UNARCHIVED] {
+    let compaction = [COMPACTION_READ, COMPACTION_WRITTEN, COMPACTION_REMOVED, COMPACTION_FAILURES];
+    for counter in
+        [HOLDS_BROKEN, ARCHIVED, ARCHIVE_FAILURES, UNARCHIVED].into_iter().chain(compaction)
+    {
         counter!(counter).absolute(0);
+    }
+    for gauge in [DIRTIEST, UNCLEANABLE] {
+        gauge!(gauge).set(0.0);
     }
 }
 
