@@ -74,6 +74,7 @@ KILLERS = {
     "settle.data": "model syncs::what_a_start_shows_is_there",
     "swap.folder": "model swaps::a_pass_that_the_power_ends_leaves_the_old_or_the_new",
     "swap_found.folder": "model swaps::a_start_that_ends_a_swap_may_be_interrupted_as_well",
+    "swap_seen.folder": "model swaps::a_start_after_a_kill_removes_nothing_before_what_replaces_it_is_safe",
     "swap_indexes.folder": "model swaps::a_pass_that_the_power_ends_leaves_the_old_or_the_new",
     "topic_grown.folder": "model growth::a_topic_that_was_half_grown_has_what_it_had_or_all",
     "topic_made.folder": "model faults::a_topic_that_was_half_made_or_half_removed_is_gone_after_the_start",

@@ -148,6 +148,8 @@ impl Place {
                 end,
                 "a compaction that was interrupted is ended"
             );
+            // The name may come from the page cache alone: what it replaces must not go before it is safe.
+            site!("swap_seen.folder", self.sync_dir())?;
             let replaced: Vec<i64> =
                 names().filter_map(bases).filter(|other| (base..end).contains(other)).collect();
             self.remove_replaced(base, &replaced)?;

@@ -115,7 +115,7 @@ fn compacted() -> Vec<(i64, Vec<u8>)> {
 }
 
 /// Interrupts a pass after each number of changes and looks at what a start finds; `again` interrupts that
-/// start as well. The answer is how many passes came to their end.
+/// start as well, by a power loss. The answer is how many passes came to their end.
 fn interrupted(seeds: u64, again: Option<u32>, lose: impl Fn(&ModelFs)) -> usize {
     let mut whole = 0;
     let (before, after) = {
@@ -138,7 +138,7 @@ fn interrupted(seeds: u64, again: Option<u32>, lose: impl Fn(&ModelFs)) -> usize
             }
             fs.stop_after(Some(again));
             drop(open(&fs));
-            lose(&fs);
+            fs.lose_power(Loss::Some);
         }
         let log = open(&fs).unwrap();
         let partition = log.partition("t", 0).unwrap();
@@ -185,6 +185,13 @@ fn a_pass_that_the_power_ends_leaves_the_old_or_the_new() {
 fn a_start_that_ends_a_swap_may_be_interrupted_as_well() {
     for again in 0..24 {
         interrupted(4, Some(again), |fs| fs.lose_power(Loss::Some));
+    }
+}
+
+#[test]
+fn a_start_after_a_kill_removes_nothing_before_what_replaces_it_is_safe() {
+    for again in 0..24 {
+        interrupted(4, Some(again), ModelFs::kill);
     }
 }
 
