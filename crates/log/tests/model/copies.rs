@@ -65,7 +65,7 @@ fn a_restored_folder_is_there_once_it_is_done() {
 
 #[test]
 fn an_interrupted_backup_leaves_the_one_before_and_goes_on() {
-    for (seed, stop) in (0..4).flat_map(|seed| (0..90).map(move |stop| (seed, stop))) {
+    for (seed, stop) in (0..24).flat_map(|seed| (0..90).map(move |stop| (seed, stop))) {
         let context = format!("seed {seed}, stopped after {stop}");
         let bench = filled(seed);
         bench.fs.stop_after(Some(stop));
