@@ -1,4 +1,4 @@
-.PHONY: help demo test bench-postgres mutants-log fuzz docs dist
+.PHONY: help demo test bench-postgres bench-log compat mutants-log fuzz docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -15,6 +15,8 @@ help:
 	@echo "make fuzz          every parser under cargo-fuzz, MINUTES=10 in all; needs a nightly toolchain"
 	@echo "make docs          the documentation as a book, in target/book"
 	@echo "make dist          the release as an archive, in target/dist, unpacked and tried"
+	@echo "make compat        other people's Kafka clients against the log, cell by cell"
+	@echo "make bench-log     the embedded log beside Apache Kafka, in the same run"
 	@echo "make bench-postgres  what a change costs, beside pg_recvlogical and Debezium Engine, in the same run"
 	@echo
 	@echo "All install what is missing where apt-get may be used, and else say what to install."
@@ -47,3 +49,11 @@ fuzz:
 bench-postgres:
 	@testing/install/install.sh test
 	@python3 testing/bench/drain.py
+
+bench-log:
+	@testing/install/install.sh test
+	@python3 testing/bench/log.py
+
+compat:
+	@testing/install/install.sh test
+	@python3 testing/compat/compat.py

@@ -16,11 +16,16 @@ def cpu_us(pid):
     return (int(fields[11]) + int(fields[12])) * TICK_US
 
 
-def peak_mb(pid):
+def now_mb(pid):
+    """The memory that a process holds, in MB; None when it is gone."""
+    return peak_mb(pid, "VmRSS:")
+
+
+def peak_mb(pid, field="VmHWM:"):
     """The most memory that a process has held, in MB (VmHWM); None when it is gone."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            line = next(line for line in file if line.startswith("VmHWM:"))
+            line = next(line for line in file if line.startswith(field))
     except (FileNotFoundError, ProcessLookupError, StopIteration):
         return None
     return int(line.split()[1]) * 1024 / 1e6

@@ -45,6 +45,9 @@ if [ "${1:-}" = test ]; then
     # they compare with and run on (testing/kafka), with certificates of its own.
     want javac "$java"
     want mvn maven
+    # kafkajs is one of the clients that `make compat` runs.
+    want node nodejs
+    want npm npm
     want openssl openssl
 fi
 have_postgres || missing+=(postgresql)

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""kcat: one program for each question."""
+
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+import cells
+from cells import PARTITIONS, RECORDS, SHARE, SOON, check, value, wait_for
+
+
+class Kcat(cells.Client):
+    """See the module's text."""
+
+    name = "kcat"
+
+    def kcat(self, *arguments, sent=None):
+        """Runs it to its end; what it printed."""
+        command = ["kcat", "-b", self.broker, *arguments]
+        done = subprocess.run(command, input=sent, capture_output=True, encoding="utf-8", timeout=SOON)
+        if done.returncode:
+            raise cells.Failed(f"{' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def version(self):
+        told = subprocess.run(["kcat", "-V"], capture_output=True, encoding="utf-8", check=True).stdout
+        found = re.search(r"Version ([^ ,]+).*librdkafka ([^ ,]+)", told)
+        return f"{found[1]} (librdkafka {found[2]})"
+
+    def lines(self, numbers):
+        """Values, a line each."""
+        return "".join(f"{value(n)}\n" for n in numbers)
+
+    def produce(self, codec):
+        sent = self.lines(range(RECORDS))
+        self.kcat("-P", "-t", self.topic(codec), "-p", "0", "-z", codec, "-X", "acks=all", sent=sent)
+
+    def consume(self):
+        for codec in cells.CODECS:
+            read = self.kcat("-C", "-t", self.topic(codec), "-p", "0", "-e", "-q", "-X", "check.crcs=true")
+            check(codec, read, self.lines(range(RECORDS)))
+
+    def group(self):
+        topic = self.topic("shared")
+        for partition in range(PARTITIONS):
+            self.kcat("-P", "-t", topic, "-p", str(partition), sent=self.lines(range(SHARE)))
+        config = ["-X", "auto.offset.reset=earliest", "-q", "-e", "-f", "%p %o\n"]
+        read = self.kcat(*config, "-G", f"{self.name}-group", topic).split("\n")
+        everything = sorted(f"{partition} {n}" for partition in range(PARTITIONS) for n in range(SHARE))
+        check("records", sorted(line for line in read if line), everything)
+        check("records behind what is committed", self.kcat(*config, "-G", f"{self.name}-group", topic), "")
+
+    def rejoin(self):
+        everything = set(range(PARTITIONS))
+        with tempfile.TemporaryDirectory() as folder:
+            first = Member(self, os.path.join(folder, "first"))
+            try:
+                wait_for("one has all", lambda: first.partitions() == everything)
+                second = Member(self, os.path.join(folder, "second"))
+                both = lambda: (first.partitions(), second.partitions())
+                halves = lambda: all(len(each) == PARTITIONS // 2 for each in both())
+                wait_for("two share", lambda: halves() and set.union(*both()) == everything)
+                first.child.terminate()
+                wait_for("one has all again", lambda: second.partitions() == everything)
+            finally:
+                Member.end_all()
+
+    def query(self, topic, timestamp):
+        """The offset that a time leads to."""
+        found = re.fullmatch(rf"{topic} \[0\] offset (-?\d+)\n", self.kcat("-Q", "-t", f"{topic}:0:{timestamp}"))
+        return found and int(found[1])
+
+    def earliest(self):
+        check("earliest", self.query(self.topic("none"), -2), 0)
+
+    def latest(self):
+        check("latest", self.query(self.topic("none"), -1), RECORDS)
+
+    def time(self):
+        # It writes with the time of its own clock.
+        before = int(time.time() * 1000)
+        self.kcat("-P", "-t", self.topic("times"), "-p", "0", sent="now\n")
+        check("now", self.query(self.topic("times"), before), 0)
+        check("in an hour", self.query(self.topic("times"), before + 3_600_000), -1)
+
+    def max_timestamp(self):
+        try:
+            found = self.query(self.topic("times"), -3)
+        except cells.Failed as error:
+            raise cells.Unsupported(str(error)) from error
+        raise cells.Failed(f"it asks for the greatest timestamp now, and got {found}")
+
+    def transaction(self):
+        topic = self.topic("transaction")
+        transactional = ["-P", "-t", topic, "-p", "0", "-X", f"transactional.id={self.name}-1"]
+        self.kcat(*transactional, sent="committed\n")
+        # One that dies in the middle: the next with its id ends its transaction.
+        open_one = subprocess.Popen(
+            ["kcat", "-b", self.broker, *transactional, "-X", "linger.ms=0"], stdin=subprocess.PIPE, encoding="utf-8"
+        )
+        # kcat reads its input in blocks.
+        open_one.stdin.write("aborted\n" * 20_000)
+        open_one.stdin.flush()
+        wait_for("its records are there", lambda: "aborted" in self.said("read_uncommitted"))
+        open_one.kill()
+        open_one.wait()
+        check("read_committed, one open", self.said("read_committed"), ["committed"])
+        self.kcat(*transactional, sent="again\n")
+        check("read_committed", self.said("read_committed"), ["committed", "again"])
+        check("read_uncommitted", self.said("read_uncommitted"), ["committed", "aborted", "again"])
+
+    def said(self, isolation):
+        """What stands in the topic of transactions, repetitions left out."""
+        level = ["-X", f"isolation.level={isolation}"]
+        read = self.kcat("-C", "-t", self.topic("transaction"), "-p", "0", "-e", "-q", *level)
+        return list(dict.fromkeys(read.splitlines()))
+
+    def admin(self):
+        told = self.kcat("-L", "-t", self.topic("shared"))
+        check("partitions", f'topic "{self.topic("shared")}" with {PARTITIONS} partitions' in told, True)
+        raise cells.Unsupported("no option of kcat changes topics; -L lists them")
+
+
+class Member:
+    """A kcat that reads as a member of a group and says what it is given."""
+
+    running = []
+
+    def __init__(self, client, told):
+        self.told = told
+        command = ["kcat", "-b", client.broker, "-G", f"{client.name}-rejoin", client.topic("shared")]
+        with open(told, "w", encoding="utf-8") as file:
+            self.child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
+        Member.running.append(self.child)
+
+    def partitions(self):
+        """What it has by its last word."""
+        with open(self.told, encoding="utf-8") as file:
+            said = re.findall(r"rebalanced.*: (assigned|revoked): (.*)", file.read())
+        if not said or said[-1][0] == "revoked":
+            return set()
+        return {int(number) for number in re.findall(r"\[(\d+)\]", said[-1][1])}
+
+    @classmethod
+    def end_all(cls):
+        """Ends all that run."""
+        for child in cls.running:
+            child.kill()
+            child.wait()
+
+
+cells.main(Kcat)
