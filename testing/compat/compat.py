@@ -12,6 +12,7 @@ The last line: {"clients":n,"cells":m,"passed":p,"unsupported":u,"skipped":0}
 
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -244,13 +245,18 @@ def table(results):
     return "\n".join([*lines, "", *(f"{number}. {note}" for number, note in enumerate(notes, 1)), ""])
 
 
+def comparable(found):
+    """A table without what depends on the system's packages: kcat comes from there."""
+    return re.sub(r"kcat \d[^|]*", "kcat ", found)
+
+
 def hold_against_page(found):
     """Whether the page has this table; writes it when asked to."""
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
     before, rest = page.split(BEGIN)
     written, after = rest.split(END)
-    if written == found:
+    if comparable(written) == comparable(found):
         return True
     if os.environ.get("HIGHWATER_WRITE_DOCS"):
         with open(PAGE, "w", encoding="utf-8") as file:
