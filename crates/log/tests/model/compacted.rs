@@ -2,7 +2,7 @@
 //! What may go is what a newer record of its key has replaced, and a tombstone whose time is over; nothing
 //! else is lost, nothing comes back, and no offset is given twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -128,6 +128,18 @@ impl History {
             return;
         }
         self.look();
+        self.check_each_key_once();
+    }
+
+    fn check_each_key_once(&self) {
+        let text = self.fs.content(&Path::new(DIR).join("cleaner-offset-checkpoint"));
+        let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else { return };
+        let point: i64 = text.split_whitespace().last().unwrap().parse().unwrap();
+        let start = self.partition().unwrap().watermarks_now().log_start;
+        let mut keys = BTreeSet::new();
+        for (offset, (key, ..)) in self.content.range(start..point.max(start)) {
+            assert!(keys.insert(*key), "key {key} stands twice in {start}..{point}, again at {offset}");
+        }
     }
 
     fn truncate(&mut self) {
