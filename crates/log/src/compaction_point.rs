@@ -24,10 +24,8 @@ impl Place {
 
     /// Raises it; safe on disk when this returns.
     pub(crate) fn raise_compaction_point(&self, offset: i64) -> Result<(), LogError> {
-        if self.read_compaction_point()? >= offset {
-            return Ok(());
-        }
-        let text = recovery_point::to_text(offset);
+        // Written also where it is as high: what is read may not be safe yet, if a sync of it has failed.
+        let text = recovery_point::to_text(self.read_compaction_point()?.max(offset));
         durable_file::replace(self.fs.as_ref(), &self.dir.join(POINT), text.as_bytes())
     }
 

@@ -196,6 +196,20 @@ fn a_start_after_a_kill_removes_nothing_before_what_replaces_it_is_safe() {
 }
 
 #[test]
+fn no_hole_is_safe_before_the_point_that_tells_it_from_damage() {
+    for seed in 0..64 {
+        let bench = filled(seed);
+        bench.fs.fail_dir_syncs(2);
+        for later in [0, 100_000] {
+            bench.log.run_compaction(NOW + later);
+        }
+        let bench = bench.lose_power(Loss::Some);
+        let fault = bench.partition().fault().map(|fault| fault.to_string());
+        assert_eq!(fault, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn what_a_pass_left_is_there() {
     let bench = filled(3);
     assert_eq!(bench.log.run_compaction(NOW), 1);
