@@ -261,6 +261,49 @@ fn an_offset_that_was_compacted_away_leads_to_the_next_batch() {
     assert_eq!(ask(&partition, OffsetSpec::Earliest), (0, -1, 0), "the log start stays");
 }
 
+/// A segment that ends in empty batches and one of which an empty batch alone is left: whoever reads on
+/// from any offset comes to the records behind them.
+#[test]
+fn a_reader_passes_over_the_empty_rest_of_a_segment() {
+    let bench = Bench::new();
+    let partition = bench.topic(&[COMPACT, EAGER, ("segment.bytes", "1024")]);
+    // So large that no two segments become one.
+    let large = Some("x".repeat(600));
+    let large = large.as_deref();
+    put(&partition, &[("first", large)]);
+    partition.put(numbered(7, 0, "a"));
+    partition.put(numbered(8, 0, "a"));
+    partition.roll().unwrap();
+    put(&partition, &[("a", Some("2")), ("b", large)]);
+    partition.roll().unwrap();
+    let end = put(&partition, &[("a", Some("3")), ("b", large)]) + 2;
+    partition.roll().unwrap();
+    put(&partition, &[("z", Some("1"))]);
+    assert_eq!(bench.log.run_compaction(NOW), 1);
+    assert_eq!(files(&bench, ".log").len(), 4);
+    check_empty_rest(&partition, end);
+    check_empty_rest(&bench.kill().partition(), end);
+}
+
+fn check_empty_rest(partition: &Partition, end: i64) {
+    assert_eq!(offsets(partition), [0, end - 2, end - 1, end]);
+    let empty = read(partition).iter().filter(|batch| batch.header.record_count == 0).count();
+    assert_eq!(empty, 3, "two last batches of producers, and the last one of a segment");
+    for from in 1..end - 2 {
+        let mut offset = from;
+        let first = loop {
+            let bytes = partition.read(offset, 1, true, Visible::HighWatermark).unwrap();
+            let batch = batches(bytes).next().unwrap().unwrap();
+            assert!(batch.header.last_offset() >= offset);
+            offset = batch.header.next_offset();
+            if batch.header.record_count > 0 {
+                break batch.header.base_offset;
+            }
+        };
+        assert_eq!(first, end - 2, "from {from}");
+    }
+}
+
 #[test]
 fn rows_23_and_24_the_greatest_timestamp_is_that_of_what_is_left() {
     let bench = Bench::new();

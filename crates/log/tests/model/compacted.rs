@@ -138,7 +138,10 @@ impl History {
         let start = self.partition().unwrap().watermarks_now().log_start;
         let mut keys = BTreeSet::new();
         for (offset, (key, ..)) in self.content.range(start..point.max(start)) {
-            assert!(keys.insert(*key), "key {key} stands twice in {start}..{point}, again at {offset}");
+            assert!(
+                keys.insert(*key),
+                "key {key} stands twice in {start}..{point}, again at {offset}"
+            );
         }
     }
 
@@ -204,6 +207,7 @@ impl History {
         let fault = partition.fault().map(|fault| fault.to_string());
         assert_eq!(fault, None);
         let found = self.found();
+        self.check_reads();
         let start = partition.watermarks_now().log_start;
         for (offset, record) in &found {
             assert_eq!(self.content.get(offset), Some(record), "offset {offset} came from nowhere");
@@ -237,6 +241,22 @@ impl History {
             }
         }
         found
+    }
+
+    /// From any offset, also one in a hole, a read begins with the first batch that reaches it.
+    fn check_reads(&self) {
+        let partition = self.partition().unwrap();
+        let start = partition.watermarks_now().log_start;
+        let mut due = self.end;
+        for offset in (start..self.end).rev() {
+            let bytes = partition.read(offset, 1, true, Visible::HighWatermark).unwrap();
+            let batch = batches(bytes).next().map(Result::unwrap);
+            let header = batch.unwrap_or_else(|| panic!("nothing can be read at {offset}")).header;
+            if header.last_offset() == offset {
+                due = header.next_offset();
+            }
+            assert_eq!(header.next_offset(), due, "a read at {offset}");
+        }
     }
 
     /// The first record with the greatest timestamp, by a walk over the files.
