@@ -218,7 +218,8 @@ class Bench:
         for place in (Place("highwater", self.ours, OS), Place("kafka", self.kafka)):
             for length in (SHORT, LONG):
                 topic = self.topic(place, 1)
-                words = [place.broker.broker, topic, "1", str(length), "100"]
+                # Batches of one size in both: a batch is what the answer costs.
+                words = [place.broker.broker, topic, "1", str(length), "100", str(SHORT)]
                 self.measured(place, length, [self.load, "produce", *words])
                 question = MaxTimestamp(place.broker.broker, topic)
                 took = [question.ask() for _ in range(QUESTIONS + 20)][20:]

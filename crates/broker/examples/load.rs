@@ -1,7 +1,7 @@
 //! A load for `make bench-log`, by librdkafka: writes or reads so many records of one size, over all
 //! partitions of a topic, and says how long that took.
 //!
-//! `load produce|consume BROKER TOPIC PARTITIONS RECORDS BYTES`
+//! `load produce|consume BROKER TOPIC PARTITIONS RECORDS BYTES [RECORDS OF A BATCH]`
 #![allow(clippy::print_stdout, reason = "what it says is its result")]
 
 use std::error::Error;
@@ -21,6 +21,8 @@ struct Load {
     partitions: i32,
     records: u64,
     bytes: usize,
+    /// Records of a batch at most.
+    batch: String,
 }
 
 /// Ends the program when a record is not stored: a load with losses measures nothing.
@@ -50,6 +52,7 @@ impl Load {
         let mut config = self.config();
         config.set("acks", "all").set("linger.ms", "5").set("batch.size", "1000000");
         config.set("queue.buffering.max.messages", "1000000");
+        config.set("batch.num.messages", &self.batch);
         let producer: ThreadedProducer<Strict> = config.create_with_context(Strict)?;
         // Known before the clock runs: who leads the partitions.
         producer.client().fetch_metadata(Some(&self.topic), PATIENCE)?;
@@ -95,8 +98,8 @@ impl Load {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, what, broker, topic, partitions, records, bytes] = &arguments[..] else {
-        return Err("load produce|consume BROKER TOPIC PARTITIONS RECORDS BYTES".into());
+    let [_, what, broker, topic, partitions, records, bytes, batch @ ..] = &arguments[..] else {
+        return Err("load produce|consume BROKER TOPIC PARTITIONS RECORDS BYTES [BATCH]".into());
     };
     let load = Load {
         broker: broker.clone(),
@@ -104,6 +107,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         partitions: partitions.parse()?,
         records: records.parse()?,
         bytes: bytes.parse()?,
+        batch: batch.first().cloned().unwrap_or_else(|| "10000".to_owned()),
     };
     let took = match what.as_str() {
         "produce" => load.produce()?,
