@@ -55,5 +55,5 @@ bench-log:
 	@python3 testing/bench/log.py
 
 compat:
-	@testing/install/install.sh test
+	@testing/install/install.sh test compat
 	@python3 testing/compat/compat.py

@@ -24,7 +24,7 @@ fail() {
 }
 
 # kcat cannot make topics, and the broker makes none by itself.
-python3 "$(dirname "$0")/topic.py" "$broker" none gzip snappy lz4 zstd times
+python3 "$(dirname "$0")/../compat/topic.py" "$broker" 1 none gzip snappy lz4 zstd times
 
 kcat -b "$broker" -L >"$work/list" 2>&1 || fail "cannot list" "$work/list"
 grep -q '1 brokers' "$work/list" || fail "one broker expected" "$work/list"

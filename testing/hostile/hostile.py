@@ -286,8 +286,8 @@ def few_files(binary, folder):
 
 def make_topic(server):
     """The topic of the real client."""
-    topic = os.path.join(REPOSITORY, "testing", "clients", "topic.py")
-    subprocess.run([sys.executable, topic, server.kafka, TOPIC, "trail"], check=True)
+    topic = os.path.join(REPOSITORY, "testing", "compat", "topic.py")
+    subprocess.run([sys.executable, topic, server.kafka, "1", TOPIC, "trail"], check=True)
 
 
 def attacked(server):

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the demo and the tests need and this machine lacks: by apt-get where that is allowed
 # (as root, or with sudo that asks for no password), else it says what to install and ends with 1.
-# `install.sh test` also asks for what only the tests need.
+# `install.sh test` also asks for what only the tests need, `install.sh test compat` for what other
+# people's clients need besides.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -45,10 +46,12 @@ if [ "${1:-}" = test ]; then
     # they compare with and run on (testing/kafka), with certificates of its own.
     want javac "$java"
     want mvn maven
+    want openssl openssl
+fi
+if [ "${2:-}" = compat ]; then
     # kafkajs is one of the clients that `make compat` runs.
     want node nodejs
     want npm npm
-    want openssl openssl
 fi
 have_postgres || missing+=(postgresql)
 
