@@ -123,8 +123,9 @@ class Bench:
         place.broker.topic(name, partitions, *place.config)
         return name
 
-    def measured(self, place, records, command):
-        """Runs a load; what it moved."""
+    @staticmethod
+    def measured(place, command):
+        """Runs a load; what it printed, and the CPU that the broker had meanwhile."""
         before = place.broker.cpu_us()
         done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=PATIENCE)
         if done.returncode:
@@ -160,7 +161,7 @@ class Bench:
         topic = self.topic(place, partitions)
         for what in ("produce", "consume"):
             words = [place.broker.broker, topic, str(partitions), str(records), str(size)]
-            seconds, cpu = self.measured(place, records, [self.load, what, *words])
+            seconds, cpu = self.measured(place, [self.load, what, *words])
             self.note((place.name, "librdkafka", what, size, partitions), Moved(records, float(seconds), cpu))
 
     def java(self, place, size, records):
@@ -170,11 +171,11 @@ class Bench:
         props = ["acks=all", "linger.ms=5", "batch.size=1000000"]
         command = [KAFKA, "tool", "kafka-producer-perf-test", *at, "--num-records", str(records), "--record-size"]
         command += [str(size), "--throughput", "-1", "--command-property", *props]
-        told, cpu = self.measured(place, records, command)
+        told, cpu = self.measured(place, command)
         rate = float(re.findall(r"([0-9.]+) records/sec", told)[-1])
         self.note((place.name, "java", "produce", size, 1), Moved(records, records / rate, cpu))
         command = [KAFKA, "tool", "kafka-consumer-perf-test", *at, "--num-records", str(records)]
-        told, cpu = self.measured(place, records, command)
+        told, cpu = self.measured(place, command)
         rate = float(told.splitlines()[-1].split(",")[-1])
         self.note((place.name, "java", "consume", size, 1), Moved(records, records / rate, cpu))
 
@@ -206,7 +207,7 @@ class Bench:
             at = ["--bootstrap-server", place.broker.broker, "--topic", self.topic(place, 1)]
             rate = ["--num-records", str(int(75_000 * SCALE) + 5_000), "--record-size", "1000", "--throughput", "5000"]
             command = [KAFKA, "tool", "kafka-producer-perf-test", *at, *rate, "--warmup-records", "5000"]
-            told, _ = self.measured(place, 0, [*command, "--command-property", "acks=all", "linger.ms=0"])
+            told, _ = self.measured(place, [*command, "--command-property", "acks=all", "linger.ms=0"])
             found = {f"p{percent}": int(ms) for ms, percent in re.findall(r"(\d+) ms (\d+)th", told)}
             self.figures[f"latency_ms {place.name}"] = {name: found[name] for name in ("p50", "p99")}
             say(f"{place.name:14} latency {found} ms")
@@ -220,7 +221,7 @@ class Bench:
                 topic = self.topic(place, 1)
                 # Batches of one size in both: a batch is what the answer costs.
                 words = [place.broker.broker, topic, "1", str(length), "100", str(SHORT)]
-                self.measured(place, length, [self.load, "produce", *words])
+                self.measured(place, [self.load, "produce", *words])
                 question = MaxTimestamp(place.broker.broker, topic)
                 took = [question.ask() for _ in range(QUESTIONS + 20)][20:]
                 median[place.name, length] = statistics.median(took) * 1e6
@@ -268,7 +269,7 @@ class Bench:
         for place in (Place("highwater", self.ours, OS), Place("kafka", self.kafka)):
             topic = self.topic(place, 1)
             words = [place.broker.broker, topic, "1", str(RECOVERED // 1000), "1000"]
-            self.measured(place, 0, [self.load, "produce", *words])
+            self.measured(place, [self.load, "produce", *words])
             place.broker.kill()
             self.figures[f"recovery_s {place.name}"] = place.broker.start()
 
