@@ -5,7 +5,10 @@ each: {"cell": …, "result": "passed" | "unsupported" | "failed", "reason": …
 """
 
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
@@ -52,6 +55,65 @@ def wait_for(what, look):
         if found := look():
             return found
     raise Failed(f"waited {SOON} s in vain: {what}")
+
+
+def share(join, poll, partitions, leave):
+    """The cell `rejoin`: one member has all, two share, and all goes to the one that stays.
+
+    `join()` gives a member, `poll(member, …)` lets members work, `partitions(member)` is the set that one has,
+    `leave(member)` takes it out.
+    """
+    everything = set(range(PARTITIONS))
+
+    def has_all(member):
+        poll(member)
+        return partitions(member) == everything
+
+    def halves():
+        poll(first, second)
+        both = partitions(first), partitions(second)
+        return all(len(each) == PARTITIONS // 2 for each in both) and set.union(*both) == everything
+
+    first = join()
+    wait_for("one has all", lambda: has_all(first))
+    second = join()
+    wait_for("two share", halves)
+    leave(first)
+    wait_for("one has all again", lambda: has_all(second))
+    leave(second)
+
+
+class Member:
+    """A program that reads as a member of a group and says in a file what it is given."""
+
+    def __init__(self, command, errors, folder, read):
+        told, self.told = tempfile.mkstemp(dir=folder)
+        out = {"stderr" if errors else "stdout": told, "stdout" if errors else "stderr": subprocess.DEVNULL}
+        self.child = subprocess.Popen(command, **out)
+        os.close(told)
+        self.read = read
+
+    def partitions(self):
+        """What it has by its last word."""
+        with open(self.told, encoding="utf-8") as file:
+            return self.read(file.read())
+
+
+def share_between_programs(command, errors, read):
+    """As `share`, for a client that is a program; `read` finds the partitions in what it said so far."""
+    with tempfile.TemporaryDirectory() as folder:
+        running = []
+
+        def join():
+            running.append(Member(command, errors, folder, read))
+            return running[-1]
+
+        try:
+            share(join, lambda *_: time.sleep(0.05), Member.partitions, lambda member: member.child.terminate())
+        finally:
+            for member in running:
+                member.child.kill()
+                member.child.wait()
 
 
 def say(**line):

@@ -8,7 +8,7 @@ from confluent_kafka.admin import (
 )  # fmt: skip
 
 import cells
-from cells import PARTITIONS, RECORDS, SHARE, SOON, START, TIMES, check, value, wait_for
+from cells import PARTITIONS, RECORDS, SHARE, SOON, START, TIMES, check, value
 
 
 class ConfluentKafka(cells.Client):
@@ -81,18 +81,17 @@ class ConfluentKafka(cells.Client):
         check("committed", [each.offset for each in committed], [SHARE] * PARTITIONS)
 
     def rejoin(self):
-        first, second = self.consumer("rejoin"), self.consumer("rejoin")
-        parts = lambda reader: {part.partition for part in reader.assignment()}
-        poll = lambda *readers: [reader.poll(0.1) for reader in readers]
-        everything = set(range(PARTITIONS))
-        first.subscribe([self.topic("shared")])
-        wait_for("one has all", lambda: poll(first) and parts(first) == everything)
-        second.subscribe([self.topic("shared")])
-        halves = lambda: len(parts(first)) == len(parts(second)) == PARTITIONS // 2
-        wait_for("two share", lambda: poll(first, second) and halves() and parts(first) | parts(second) == everything)
-        first.close()
-        wait_for("one has all again", lambda: poll(second) and parts(second) == everything)
-        second.close()
+        def join():
+            reader = self.consumer("rejoin")
+            reader.subscribe([self.topic("shared")])
+            return reader
+
+        cells.share(
+            join,
+            lambda *readers: [reader.poll(0.1) for reader in readers],
+            lambda reader: {part.partition for part in reader.assignment()},
+            lambda reader: reader.close(),
+        )
 
     def listed(self, spec, topic):
         partition = TopicPartition(self.topic(topic), 0)

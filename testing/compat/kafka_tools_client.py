@@ -4,10 +4,9 @@
 import json
 import os
 import subprocess
-import tempfile
 
 import cells
-from cells import PARTITIONS, RECORDS, SHARE, SOON, check, value, wait_for
+from cells import PARTITIONS, RECORDS, SHARE, SOON, check, value
 
 KAFKA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "kafka", "kafka.sh")
 # A tool is a JVM of its own.
@@ -60,19 +59,12 @@ class KafkaTools(cells.Client):
         check("lag", {row[5] for row in rows}, {"0"})
 
     def rejoin(self):
-        everything = set(range(PARTITIONS))
-        with tempfile.TemporaryDirectory() as folder:
-            first = Member(self, os.path.join(folder, "first"))
-            try:
-                wait_for("one has all", lambda: first.partitions() == everything)
-                second = Member(self, os.path.join(folder, "second"))
-                both = lambda: (first.partitions(), second.partitions())
-                halves = lambda: all(len(each) == PARTITIONS // 2 for each in both())
-                wait_for("two share", lambda: halves() and set.union(*both()) == everything)
-                first.child.terminate()
-                wait_for("one has all again", lambda: second.partitions() == everything)
-            finally:
-                Member.end_all()
+        """By kafka-verifiable-consumer, which says in JSON which partitions it is given."""
+        command = [
+            KAFKA, "tool", "kafka-verifiable-consumer", "--bootstrap-server", self.broker,
+            "--topic", self.topic("shared"), "--group-id", f"{self.name}-rejoin", "--reset-policy", "earliest",
+        ]  # fmt: skip
+        cells.share_between_programs(command, False, assigned)
 
     def listed(self, kind, time):
         """What kafka-get-offsets says of a topic's only partition."""
@@ -124,40 +116,17 @@ class KafkaTools(cells.Client):
         check("deleted", name in self.tool("kafka-topics", "--list").split(), False)
 
 
-class Member:
-    """A kafka-verifiable-consumer, which says in JSON which partitions it is given."""
-
-    running = []
-
-    def __init__(self, client, told):
-        self.told = told
-        command = [
-            KAFKA, "tool", "kafka-verifiable-consumer", "--bootstrap-server", client.broker,
-            "--topic", client.topic("shared"), "--group-id", f"{client.name}-rejoin", "--reset-policy", "earliest",
-        ]  # fmt: skip
-        with open(told, "w", encoding="utf-8") as file:
-            self.child = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
-        Member.running.append(self.child)
-
-    def partitions(self):
-        """What it has by its last word."""
-        owned = set()
-        with open(self.told, encoding="utf-8") as file:
-            for line in file:
-                event = json.loads(line) if line.endswith("}\n") else {}
-                numbers = {each["partition"] for each in event.get("partitions", []) if "partition" in each}
-                if event.get("name") == "partitions_assigned":
-                    owned = numbers
-                elif event.get("name") == "partitions_revoked":
-                    owned -= numbers
-        return owned
-
-    @classmethod
-    def end_all(cls):
-        """Ends all that run."""
-        for child in cls.running:
-            child.kill()
-            child.wait()
+def assigned(told):
+    """The partitions of a member, by the events that it told whole."""
+    owned = set()
+    for line in told.splitlines():
+        event = json.loads(line) if line.endswith("}") else {}
+        numbers = {each["partition"] for each in event.get("partitions", []) if "partition" in each}
+        if event.get("name") == "partitions_assigned":
+            owned = numbers
+        elif event.get("name") == "partitions_revoked":
+            owned -= numbers
+    return owned
 
 
 cells.main(KafkaTools)

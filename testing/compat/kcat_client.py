@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """kcat: one program for each question."""
 
-import os
 import re
 import subprocess
-import tempfile
 import time
 
 import cells
@@ -53,19 +51,8 @@ class Kcat(cells.Client):
         check("records behind what is committed", self.kcat(*config, "-G", f"{self.name}-group", topic), "")
 
     def rejoin(self):
-        everything = set(range(PARTITIONS))
-        with tempfile.TemporaryDirectory() as folder:
-            first = Member(self, os.path.join(folder, "first"))
-            try:
-                wait_for("one has all", lambda: first.partitions() == everything)
-                second = Member(self, os.path.join(folder, "second"))
-                both = lambda: (first.partitions(), second.partitions())
-                halves = lambda: all(len(each) == PARTITIONS // 2 for each in both())
-                wait_for("two share", lambda: halves() and set.union(*both()) == everything)
-                first.child.terminate()
-                wait_for("one has all again", lambda: second.partitions() == everything)
-            finally:
-                Member.end_all()
+        command = ["kcat", "-b", self.broker, "-G", f"{self.name}-rejoin", self.topic("shared")]
+        cells.share_between_programs(command, True, assigned)
 
     def query(self, topic, timestamp):
         """The offset that a time leads to."""
@@ -123,32 +110,12 @@ class Kcat(cells.Client):
         raise cells.Unsupported("no option of kcat changes topics; -L lists them")
 
 
-class Member:
-    """A kcat that reads as a member of a group and says what it is given."""
-
-    running = []
-
-    def __init__(self, client, told):
-        self.told = told
-        command = ["kcat", "-b", client.broker, "-G", f"{client.name}-rejoin", client.topic("shared")]
-        with open(told, "w", encoding="utf-8") as file:
-            self.child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
-        Member.running.append(self.child)
-
-    def partitions(self):
-        """What it has by its last word."""
-        with open(self.told, encoding="utf-8") as file:
-            said = re.findall(r"rebalanced.*: (assigned|revoked): (.*)", file.read())
-        if not said or said[-1][0] == "revoked":
-            return set()
-        return {int(number) for number in re.findall(r"\[(\d+)\]", said[-1][1])}
-
-    @classmethod
-    def end_all(cls):
-        """Ends all that run."""
-        for child in cls.running:
-            child.kill()
-            child.wait()
+def assigned(told):
+    """The partitions of a member, by its last word."""
+    said = re.findall(r"rebalanced.*: (assigned|revoked): (.*)", told)
+    if not said or said[-1][0] == "revoked":
+        return set()
+    return {int(number) for number in re.findall(r"\[(\d+)\]", said[-1][1])}
 
 
 cells.main(Kcat)
