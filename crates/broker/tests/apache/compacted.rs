@@ -7,13 +7,13 @@ use highwater_protocol::{FetchPartition, FetchRequest, FetchTopic};
 use crate::clusters::{Side, both, fresh};
 use crate::list_offsets::{LATEST, MAX_TIMESTAMP, NOTHING, ask};
 
-/// A closed segment is compacted at once.
-const COMPACTED: [(&str, &str); 5] = [
+/// A closed segment is compacted at once. What it replaces keeps its delay before it is deleted: without one
+/// Apache Kafka closes a file that it is still sending, and with it the connection.
+const COMPACTED: [(&str, &str); 4] = [
     ("cleanup.policy", "compact"),
     ("min.cleanable.dirty.ratio", "0.0"),
     ("delete.retention.ms", "0"),
     ("segment.bytes", "1048576"),
-    ("file.delete.delay.ms", "0"),
 ];
 
 fn keyed(builder: BatchBuilder, records: &[(&str, i64)]) -> Bytes {
