@@ -27,7 +27,7 @@ demo:
 	@python3 testing/demo/demo.py
 
 test:
-	@testing/install/install.sh test
+	@testing/install/install.sh test compat
 	@python3 testing/test.py
 
 docs:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make compat`: other people's Kafka clients against the real server, cell by cell.
 
-Each client's program (NAME_client.*) writes what came of its cells; this one starts the server, makes
+Each client's program (NAME_client.*, had as clients.py says) writes what came of its cells; this one starts the server, makes
 their topics, looks into the log's files whether the codecs arrived as such, and holds all of it against
 the table in docs/reference/clients.md: a cell that changes fails until the table says so.
 `HIGHWATER_WRITE_DOCS=1` writes the table. CLIENTS=name,name runs some only. APACHE=1 runs them against
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(HERE))
@@ -28,97 +29,19 @@ import kafka  # noqa: E402
 import processes  # noqa: E402
 import server as highwater  # noqa: E402
 from cells import CELLS, CODECS, PARTITIONS  # noqa: E402
+from clients import CLIENTS, KAFKA, run  # noqa: E402
 
-KAFKA = os.path.join(REPOSITORY, "testing", "kafka", "kafka.sh")
 PAGE = os.path.join(REPOSITORY, "docs", "reference", "clients.md")
 BEGIN, END = "<!-- the table: begin -->\n", "<!-- the table: end -->\n"
 # Nothing that a client does takes longer.
 PATIENCE = 600
+# Most of the time a client waits for its own clocks.
+AT_ONCE = 2
 
-PYTHON = {
-    "confluent-kafka-python": ("confluent_kafka_client.py", ["confluent-kafka==2.16.1"]),
-    "kafka-python": ("kafka_python_client.py", ["kafka-python==3.0.12", "lz4", "python-snappy", "zstandard"]),
-    "aiokafka": ("aiokafka_client.py", ["aiokafka==0.14.0", "cramjam"]),
-}
-NODE = {"kafkajs": ("kafkajs_client.js", ["kafkajs@2.2.4", "kafkajs-snappy@1.1.0"])}
 LABELS = {
     "none": "produce", "time": "offset by time", "earliest": "earliest offset", "latest": "latest offset",
     "max_timestamp": "greatest timestamp", **{codec: f"produce, {codec}" for codec in CODECS[1:]},
 }  # fmt: skip
-
-
-def target():
-    """Where everything that is fetched or built goes."""
-    return os.environ.get("CARGO_TARGET_DIR") or os.path.join(REPOSITORY, "target")
-
-
-def prepared(name, make):
-    """A folder that is made once, aside, so that a run that was cut off leaves nothing by halves."""
-    folder = os.path.join(target(), "clients", name)
-    if not os.path.exists(folder):
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        fresh = tempfile.mkdtemp(prefix="making-", dir=os.path.dirname(folder))
-        try:
-            make(fresh)
-            os.rename(fresh, folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-    return folder
-
-
-def run(*command, **options):
-    """A step of the preparation; its output only when it fails."""
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def in_python(name):
-    """The command of a client in Python, in a virtual environment of its own."""
-    program, packages = PYTHON[name]
-
-    def make(folder):
-        run("python3", "-m", "venv", "--copies", folder)
-        run(os.path.join(folder, "bin", "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages)
-
-    version = packages[0].replace("==", "-")
-    return [os.path.join(prepared(version, make), "bin", "python"), os.path.join(HERE, program)]
-
-
-def in_node(name):
-    """The command of a client in JavaScript."""
-    program, packages = NODE[name]
-    make = lambda folder: run("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, *packages)
-    folder = prepared(packages[0].replace("@", "-"), make)
-    return ["env", f"NODE_PATH={folder}/node_modules", "node", os.path.join(HERE, program)]
-
-
-def in_java(_name):
-    """The command of the Java client, compiled as it is run."""
-    jars = run(KAFKA, "fetch").strip()
-    return ["java", "-Xmx256m", "-cp", f"{jars}/*", os.path.join(HERE, "JavaClient.java")]
-
-
-def in_rust(_name):
-    """The command of rdkafka's program."""
-    run("cargo", "build", "--locked", "-p", "highwater-broker", "--example", "rdkafka_client", cwd=REPOSITORY)
-    return [os.path.join(target(), "debug", "examples", "rdkafka_client")]
-
-
-def plain(name):
-    """The command of a client that is installed."""
-    return lambda _name: [sys.executable, os.path.join(HERE, name)]
-
-
-CLIENTS = {
-    "kcat": plain("kcat_client.py"),
-    "rdkafka": in_rust,
-    **{name: in_python for name in PYTHON},
-    **{name: in_node for name in NODE},
-    "java": in_java,
-    "kafka-tools": plain("kafka_tools_client.py"),
-}
 
 
 class Result:
@@ -193,13 +116,12 @@ class ApacheKafka(OurServer):
         run(KAFKA, "stop", self.folder)
 
 
-def run_client(name, broker, folder):
+def run_client(name, command, broker, folder):
     """Runs one client's program and reads what it said."""
-    command = [*CLIENTS[name](name), broker]
     log = os.path.join(folder, f"{name}.log")
     with open(log, "w", encoding="utf-8") as errors:
         child = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8",
+            [*command, broker], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8",
             env=os.environ | {"PYTHONPATH": HERE},
         )  # fmt: skip
         try:
@@ -213,14 +135,14 @@ def run_client(name, broker, folder):
     return result
 
 
-def ask(name, server, folder):
-    """All cells of a client."""
+def ask(name, command, server, folder):
+    """All cells of a client, whose program is this command."""
     started = time.monotonic()
     for codec in CODECS:
         server.topic(f"{name}-{codec}", 1)
     for kind, partitions in {"times": 1, "transaction": 1, "shared": PARTITIONS}.items():
         server.topic(f"{name}-{kind}", partitions)
-    result = run_client(name, server.broker, folder)
+    result = run_client(name, command, server.broker, folder)
     look_at_codecs(result, server.data)
     counts = ", ".join(f"{len(result.of(kind))} {kind}" for kind in ("passed", "unsupported", "failed"))
     print(f"{name} {result.version}: {counts} ({time.monotonic() - started:.0f} s)", flush=True)
@@ -272,8 +194,10 @@ def main():
     folder = tempfile.mkdtemp(prefix="highwater-compat-")
     server = None
     try:
+        commands = [CLIENTS[name](name) for name in wanted]
         server = (ApacheKafka if os.environ.get("APACHE") else OurServer)(folder)
-        results = [ask(name, server, folder) for name in wanted]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            results = list(pool.map(lambda name, command: ask(name, command, server, folder), wanted, commands))
     finally:
         if server:
             server.stop()

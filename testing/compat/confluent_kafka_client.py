@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """confluent-kafka-python, which stands on librdkafka."""
 
+import itertools
+
 import confluent_kafka
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType,
 )  # fmt: skip
@@ -39,7 +41,8 @@ class ConfluentKafka(cells.Client):
 
     def produce(self, codec):
         records = [(0, START + n, value(n)) for n in range(RECORDS)]
-        config = {"compression.type": codec, "enable.idempotence": True}
+        # Small batches, so that many are on their way at once.
+        config = {"compression.type": codec, "enable.idempotence": True, "linger.ms": 0, "batch.num.messages": 7}
         check("offsets", self.send(self.topic(codec), records, **config), list(range(RECORDS)))
 
     def consumer(self, group="none", **config):
@@ -60,11 +63,15 @@ class ConfluentKafka(cells.Client):
         return found
 
     def consume(self):
-        for codec in cells.CODECS:
+        expected = [(n, START + n, value(n)) for n in range(RECORDS)]
+        for codec, begin in itertools.product(cells.CODECS, [0, RECORDS - 10]):
             reader = self.consumer()
-            reader.assign([TopicPartition(self.topic(codec), 0, 0)])
-            found = [message.value().decode() for message in self.read(reader, RECORDS)]
-            check(codec, found, [value(n) for n in range(RECORDS)])
+            reader.assign([TopicPartition(self.topic(codec), 0, begin)])
+            found = [
+                (message.offset(), message.timestamp()[1], message.value().decode())
+                for message in self.read(reader, RECORDS - begin)
+            ]
+            check(f"{codec} from {begin}", found, expected[begin:])
             reader.close()
 
     def group(self):
@@ -75,6 +82,9 @@ class ConfluentKafka(cells.Client):
         found = {(message.partition(), message.offset()) for message in self.read(reader, len(records))}
         check("records", len(found), len(records))
         reader.commit(asynchronous=False)
+        group = f"{self.name}-group"
+        described = self.admin_client.describe_consumer_groups([group])[group].result(SOON)
+        check("the group", (described.state.name, len(described.members)), ("STABLE", 1))
         reader.close()
         partitions = [TopicPartition(self.topic("shared"), partition) for partition in range(PARTITIONS)]
         committed = self.consumer("group").committed(partitions, timeout=SOON)
@@ -103,6 +113,8 @@ class ConfluentKafka(cells.Client):
 
     def latest(self):
         check("latest", self.listed(OffsetSpec.latest(), "none"), (RECORDS, -1))
+        watermarks = self.consumer().get_watermark_offsets(TopicPartition(self.topic("none"), 0), timeout=SOON)
+        check("watermarks", watermarks, (0, RECORDS))
 
     def time(self):
         check("by time", self.listed(OffsetSpec.for_timestamp(START + 400), "none"), (400, START + 400))
@@ -125,9 +137,11 @@ class ConfluentKafka(cells.Client):
             offsets = [TopicPartition(self.topic("none"), 0, 100 + n)]
             producer.send_offsets_to_transaction(offsets, source.consumer_group_metadata(), SOON)
             ends(SOON)
+        self.fence(producer)
         committed = source.committed([TopicPartition(self.topic("none"), 0)], timeout=SOON)
         check("offset of the transaction", committed[0].offset, 100)
-        for isolation, expected in [("read_committed", [value(0)]), ("read_uncommitted", [value(0), value(1)])]:
+        written = [value(n) for n in range(3)]
+        for isolation, expected in [("read_committed", written[:1]), ("read_uncommitted", written)]:
             reader = self.consumer(**{"isolation.level": isolation, "enable.partition.eof": True})
             reader.assign([TopicPartition(topic, 0, 0)])
             messages = iter(lambda: reader.poll(SOON), None)
@@ -139,10 +153,31 @@ class ConfluentKafka(cells.Client):
             check(isolation, found, expected)
             reader.close()
 
+    def fence(self, producer):
+        """Another with the id of this one, which has a transaction open, aborts that and ends its days."""
+        producer.begin_transaction()
+        producer.produce(self.topic("transaction"), value(2), partition=0)
+        check("left unsent", producer.flush(SOON), 0)
+        Producer({"bootstrap.servers": self.broker, "transactional.id": f"{self.name}-1"}).init_transactions(SOON)
+        try:
+            producer.commit_transaction(SOON)
+        except confluent_kafka.KafkaException as fenced:
+            check("fenced", fenced.args[0].fatal(), True)
+        else:
+            raise cells.Failed("it committed, though it is fenced")
+
+    def move_group(self, group):
+        """Its offset is where the admin puts it."""
+        at = lambda *offset: ConsumerGroupTopicPartitions(group, [TopicPartition(self.topic("shared"), 0, *offset)])
+        self.admin_client.alter_consumer_group_offsets([at(17)])[group].result(SOON)
+        found = self.admin_client.list_consumer_group_offsets([at()])[group].result(SOON)
+        check("moved offset", found.topic_partitions[0].offset, 17)
+
     def admin(self):
         admin, name = self.admin_client, self.topic("made")
         made = NewTopic(name, num_partitions=3, config={"retention.ms": "60000"})
         admin.create_topics([made])[name].result(SOON)
+        check("brokers", len(admin.describe_cluster().result(SOON).nodes), 1)
         described = admin.describe_topics(confluent_kafka.TopicCollection([name]))[name].result(SOON)
         check("partitions", len(described.partitions), 3)
         resource = ConfigResource(ResourceType.TOPIC, name)
@@ -152,9 +187,12 @@ class ConfluentKafka(cells.Client):
         change = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
         admin.incremental_alter_configs([change])[change].result(SOON)
         check("retention.ms, changed", retention(), "120000")
-        groups = admin.list_consumer_groups().result(SOON).valid
-        check("group", f"{self.name}-group" in [group.group_id for group in groups], True)
-        admin.delete_consumer_groups([f"{self.name}-group"])[f"{self.name}-group"].result(SOON)
+        group = f"{self.name}-group"
+        groups = lambda: [each.group_id for each in admin.list_consumer_groups().result(SOON).valid]
+        check("group", group in groups(), True)
+        self.move_group(group)
+        admin.delete_consumer_groups([group])[group].result(SOON)
+        check("group, deleted", group in groups(), False)
         admin.delete_topics([name])[name].result(SOON)
         check("deleted", name in admin.list_topics(timeout=SOON).topics, False)
 

@@ -39,6 +39,8 @@ class Kcat(cells.Client):
         for codec in cells.CODECS:
             read = self.kcat("-C", "-t", self.topic(codec), "-p", "0", "-e", "-q", "-X", "check.crcs=true")
             check(codec, read, self.lines(range(RECORDS)))
+            tail = self.kcat("-C", "-t", self.topic(codec), "-p", "0", "-o", "-3", "-e", "-q")
+            check(f"the last three, {codec}", tail, self.lines(range(RECORDS - 3, RECORDS)))
 
     def group(self):
         topic = self.topic("shared")
@@ -106,6 +108,7 @@ class Kcat(cells.Client):
 
     def admin(self):
         told = self.kcat("-L", "-t", self.topic("shared"))
+        check("brokers", " 1 brokers:" in told and f" at {self.broker} (controller)" in told, True)
         check("partitions", f'topic "{self.topic("shared")}" with {PARTITIONS} partitions' in told, True)
         raise cells.Unsupported("no option of kcat changes topics; -L lists them")
 

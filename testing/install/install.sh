@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the demo and the tests need and this machine lacks: by apt-get where that is allowed
 # (as root, or with sudo that asks for no password), else it says what to install and ends with 1.
-# `install.sh test` also asks for what only the tests need, `install.sh test compat` for what other
-# people's clients need besides.
+# `install.sh test` also asks for what tests and benches need, `install.sh test compat` for what all of
+# other people's clients need besides.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
