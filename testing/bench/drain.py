@@ -16,11 +16,8 @@ Environment:
 
 import json
 import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "demo"))
@@ -29,7 +26,8 @@ import processes  # noqa: E402
 from contenders import Debezium, Highwater, RecvLogical  # noqa: E402
 from postgres import DATABASE, Postgres  # noqa: E402
 from rows import CREATE, PER_TRANSACTION, SOURCE, Digest, load  # noqa: E402
-from server import RestError, build  # noqa: E402
+from server import build  # noqa: E402
+from verdict import main, report, say  # noqa: E402
 
 TARGETS = {
     "rate_of_pg_recvlogical": ("at least", 0.9),
@@ -59,7 +57,8 @@ class Bench:
         self.prepare(binary)
         drains = self.drain()
         self.compare()
-        return report(drains, self.rows, self.runs)
+        judged, middle = figures(drains)
+        return report("postgres", judged | {"rows": self.rows, "runs": self.runs} | middle, TARGETS)
 
     def prepare(self, binary):
         """The server, the slots, the rows."""
@@ -110,8 +109,8 @@ def slot(contender, run):
     return f"{contender.name}_{run}"
 
 
-def report(drains, rows, runs):
-    """Prints the medians and the verdict."""
+def figures(drains):
+    """What is judged, and the medians of each contender."""
     middle = {
         name: {
             "rows_per_s": round(median(each, "rate")),
@@ -128,14 +127,7 @@ def report(drains, rows, runs):
         "rate_of_debezium": round(ours["rows_per_s"] / debezium["rows_per_s"], 2),
         "peak_mb": ours["peak_mb"],
     }
-    met = {name: holds(judged[name], *target) for name, target in TARGETS.items()}
-    for name, good in met.items():
-        say(f"{'met' if good else 'MISSED'}: {name} is {judged[name]}, to be {' '.join(map(str, TARGETS[name]))}")
-    figures = judged | {"rows": rows, "runs": runs} | middle
-    targets = {name: " ".join(map(str, target)) for name, target in TARGETS.items()}
-    line = {"bench": "postgres", "figures": figures, "targets": targets, "met": all(met.values())}
-    print(json.dumps(line, separators=(",", ":")), flush=True)
-    return 0 if line["met"] else 1
+    return judged, middle
 
 
 def median(drains, field):
@@ -143,30 +135,5 @@ def median(drains, field):
     return statistics.median(getattr(drain, field) for drain in drains)
 
 
-def holds(figure, relation, target):
-    """Whether a figure meets its target."""
-    return {"at least": figure >= target, "at most": figure <= target, "below": figure < target}[relation]
-
-
-def say(text):
-    """A line of what is going on."""
-    print(text, flush=True)
-
-
-def main():
-    """Runs the bench and always ends what it started."""
-    folder = tempfile.mkdtemp(prefix="highwater-bench-")
-    os.chmod(folder, 0o755)  # PostgreSQL may run as another user
-    bench, code = Bench(folder), 2
-    try:
-        code = bench.run()
-    except (RuntimeError, TimeoutError, RestError, OSError, subprocess.SubprocessError) as failure:
-        print(f"The bench failed: {failure}", file=sys.stderr, flush=True)
-    finally:
-        bench.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(code)
-
-
 if __name__ == "__main__":
-    main()
+    main(Bench)

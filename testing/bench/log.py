@@ -13,14 +13,12 @@ met, 1 when one is missed, 2 when there are no figures.
 Environment: HW_SCALE=0.1 for a tenth of everything (for trying it out); HW_RUNS=n (default 3).
 """
 
-import json
 import os
 import re
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -29,6 +27,7 @@ sys.path.insert(0, os.path.join(REPOSITORY, "testing", "demo"))
 
 from brokers import KAFKA, PATIENCE, ApacheKafka, Highwater, MaxTimestamp  # noqa: E402
 from server import build  # noqa: E402
+from verdict import main, report, say  # noqa: E402
 
 SCALE = float(os.environ.get("HW_SCALE", "1"))
 RUNS = int(os.environ.get("HW_RUNS", "3"))
@@ -102,7 +101,9 @@ class Bench:
         self.greatest_timestamp()
         self.starts()
         self.recovery()
-        return report(self.figures)
+        rounded = lambda figure: round(figure, 3) if isinstance(figure, float) else figure
+        figures = {name: rounded(figure) for name, figure in self.figures.items()}
+        return report("log", figures | {"scale": SCALE, "runs": RUNS}, TARGETS)
 
     def stop(self):
         """Ends what still runs."""
@@ -282,42 +283,5 @@ def say_ratios(ratios):
             say(f"{what} of {whole}: {ratio:6.2f}  {' '.join(map(str, key))}")
 
 
-def report(figures):
-    """Prints the verdict."""
-    rounded = lambda figure: round(figure, 3) if isinstance(figure, float) else figure
-    figures = {name: rounded(figure) for name, figure in figures.items()} | {"scale": SCALE, "runs": RUNS}
-    met = {name: holds(figures[name], *target) for name, target in TARGETS.items()}
-    for name, good in met.items():
-        say(f"{'met' if good else 'MISSED'}: {name} is {figures[name]}, to be {' '.join(map(str, TARGETS[name]))}")
-    targets = {name: " ".join(map(str, target)) for name, target in TARGETS.items()}
-    line = {"bench": "log", "figures": figures, "targets": targets, "met": all(met.values())}
-    print(json.dumps(line, separators=(",", ":")), flush=True)
-    return 0 if line["met"] else 1
-
-
-def holds(figure, relation, target):
-    """Whether a figure meets its target."""
-    return {"at least": figure >= target, "at most": figure <= target}[relation]
-
-
-def say(text):
-    """A line of what is going on."""
-    print(text, flush=True)
-
-
-def main():
-    """Runs the bench and always ends what it started."""
-    folder = tempfile.mkdtemp(prefix="highwater-bench-")
-    bench, code = Bench(folder), 2
-    try:
-        code = bench.run()
-    except (RuntimeError, TimeoutError, OSError, subprocess.SubprocessError) as failure:
-        print(f"The bench failed: {failure}", file=sys.stderr, flush=True)
-    finally:
-        bench.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(code)
-
-
 if __name__ == "__main__":
-    main()
+    main(Bench)

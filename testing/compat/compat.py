@@ -29,7 +29,7 @@ import kafka  # noqa: E402
 import processes  # noqa: E402
 import server as highwater  # noqa: E402
 from cells import CELLS, CODECS, PARTITIONS  # noqa: E402
-from clients import CLIENTS, KAFKA, run  # noqa: E402
+from clients import CLIENTS, run  # noqa: E402
 
 PAGE = os.path.join(REPOSITORY, "docs", "reference", "clients.md")
 BEGIN, END = "<!-- the table: begin -->\n", "<!-- the table: end -->\n"
@@ -108,12 +108,9 @@ class ApacheKafka(OurServer):
     """The judge of the clients' programs."""
 
     def __init__(self, folder):
-        self.folder = os.path.join(folder, "kafka")
-        self.broker = run(KAFKA, "start", self.folder, "0", "group.initial.rebalance.delay.ms=0").split()[-1]
-        self.data = os.path.join(self.folder, "data")
-
-    def stop(self):
-        run(KAFKA, "stop", self.folder)
+        self.server = kafka.make("apache", folder, *processes.free_ports(1))
+        self.server.start()
+        self.broker, self.data = self.server.address, os.path.join(self.server.folder, "data")
 
 
 def run_client(name, command, broker, folder):

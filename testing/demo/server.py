@@ -23,7 +23,7 @@ def build():
     )
 
 
-class RestError(Exception):
+class RestError(RuntimeError):
     """An answer that is no success."""
 
     def __init__(self, what, status, body):
