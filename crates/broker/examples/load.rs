@@ -78,6 +78,8 @@ impl Load {
         let mut config = self.config();
         config.set("group.id", "load").set("enable.auto.commit", "false");
         config.set("fetch.message.max.bytes", "1048576").set("check.crcs", "false");
+        // A full queue would pause for a second, which would be the figure.
+        config.set("fetch.queue.backoff.ms", "1");
         let reader: BaseConsumer = config.create()?;
         let mut all = TopicPartitionList::new();
         for partition in 0..self.partitions {

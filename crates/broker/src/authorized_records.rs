@@ -6,7 +6,7 @@ use highwater_protocol::{
     ErrorCode, FetchRequest, FetchableTopicResponse, InitProducerIdRequest, InitProducerIdResponse,
     ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsTopicResponse,
     OffsetForLeaderEpochRequest, OffsetForLeaderTopicResult, PartitionData,
-    PartitionProduceResponse, ProduceRequest, TopicProduceData, TopicProduceResponse,
+    PartitionProduceResponse, ProduceRequest, Records, TopicProduceData, TopicProduceResponse,
 };
 
 use crate::authorized::{Authorized, Verdict, take};
@@ -48,7 +48,7 @@ impl Authorized for FetchRequest {
             partition_index,
             error_code: TOPIC,
             high_watermark: -1,
-            records: Some(bytes::Bytes::new()),
+            records: Some(Records::default()),
             ..Default::default()
         };
         let answers = refused.into_iter().map(|topic| FetchableTopicResponse {

@@ -31,30 +31,11 @@ impl Budget {
             share.add(permit);
         }
     }
-
-    /// Lets `share` cover up to `bytes`; less rather than waiting.
-    pub(crate) fn extend(&self, share: &mut Share, bytes: usize) {
-        let missing = (bytes / UNIT).saturating_sub(share.units());
-        let mut wanted = missing.min(self.0.available_permits());
-        while wanted > 0 {
-            let units = u32::try_from(wanted).unwrap_or(u32::MAX);
-            if let Ok(permit) = Arc::clone(&self.0).try_acquire_many_owned(units) {
-                return share.add(permit);
-            }
-            // Another one was faster.
-            wanted /= 2;
-        }
-    }
 }
 
 impl Share {
     fn units(&self) -> usize {
         self.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
-    }
-
-    /// Bytes that are covered; never less than the unit of account.
-    pub(crate) fn bytes(&self) -> usize {
-        UNIT.saturating_mul(self.units()).max(UNIT)
     }
 
     fn add(&mut self, permit: OwnedSemaphorePermit) {
@@ -63,45 +44,21 @@ impl Share {
             None => self.0 = Some(permit),
         }
     }
-
-    /// Gives back what `bytes` do not need.
-    pub(crate) fn shrink_to(&mut self, bytes: usize) {
-        let surplus = self.units().saturating_sub(bytes.div_ceil(UNIT));
-        if let Some(held) = &mut self.0 {
-            drop(held.split(surplus));
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn left(budget: &Budget) -> usize {
-        let mut share = Share::default();
-        budget.extend(&mut share, usize::MAX);
-        share.units()
-    }
-
     #[tokio::test]
     async fn a_share_is_given_back() {
         let budget = Budget::new(4 * UNIT);
         let mut share = Share::default();
+        budget.cover(&mut share, UNIT).await;
         budget.cover(&mut share, 3 * UNIT).await;
-        assert_eq!(left(&budget), 1);
-        share.shrink_to(UNIT);
-        assert_eq!(left(&budget), 3);
+        assert_eq!(budget.0.available_permits(), 1);
         drop(share);
-        assert_eq!(left(&budget), 4);
-    }
-
-    #[tokio::test]
-    async fn a_share_takes_what_is_left() {
-        let budget = Budget::new(4 * UNIT);
-        let (mut first, mut second) = (Share::default(), Share::default());
-        budget.extend(&mut first, 3 * UNIT);
-        budget.extend(&mut second, 3 * UNIT);
-        assert_eq!((first.bytes(), second.bytes()), (3 * UNIT, UNIT));
+        assert_eq!(budget.0.available_permits(), 4);
     }
 
     #[tokio::test]

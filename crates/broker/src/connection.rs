@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use highwater_access::Principal;
+use highwater_log::Slice;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
+use crate::blocking::blocking;
 use crate::counters;
 use crate::dispatch::{self, Refused};
 use crate::frame::{Frame, FrameError, FramePolicy, FrameReader};
@@ -18,10 +20,13 @@ use crate::gate::Gate;
 use crate::node::Node;
 use crate::pace::{Pace, TooSlow};
 use crate::places::{Loss, Place};
-use crate::reply::{Answer, Reply};
+use crate::reply::{Answer, Part, Reply};
 use crate::sasl::{Entrance, LoginError, Taken};
 use crate::session::{Origin, Session};
-use crate::stream::{Channel, Sink, Source};
+use crate::stream::{Channel, Sink, Source, send};
+
+/// Bytes of a slice that are read at once, to be sent under TLS.
+const PIECE: u64 = 64 << 10;
 
 /// How long the end of a connection may take to go out.
 const PARTING: Duration = Duration::from_secs(1);
@@ -293,8 +298,8 @@ impl Requests {
 /// Answers that wait to be written take memory, too; a peer that does not read them runs out of it.
 async fn cover(node: &Node, reply: &mut Reply) -> Result<(), ConnectionError> {
     let Reply::Ready(answer) = reply else { return Ok(()) };
-    let stall = node.config.limits.stall;
-    timeout(stall, node.memory.cover(&mut answer.share, answer.bytes.len()))
+    let (stall, held) = (node.config.limits.stall, answer.held());
+    timeout(stall, node.memory.cover(&mut answer.share, held))
         .await
         .map_err(|_| ConnectionError::NoMemory(stall))
 }
@@ -332,7 +337,24 @@ async fn write_answers(
 }
 
 async fn write(answer: Answer, sink: &mut Sink, mut pace: Pace) -> Result<(), ConnectionError> {
-    let Answer { mut bytes, share } = answer;
+    let Answer { parts, share } = answer;
+    for part in parts {
+        match part {
+            Part::Bytes(bytes) => write_bytes(bytes, sink, &mut pace).await?,
+            Part::Slice(slice) => write_slice(slice, sink, &mut pace).await?,
+        }
+    }
+    // Under TLS a part may wait for its record to be full.
+    pace.keep(sink.flush()).await??;
+    drop(share);
+    Ok(())
+}
+
+async fn write_bytes(
+    mut bytes: Bytes,
+    sink: &mut Sink,
+    pace: &mut Pace,
+) -> Result<(), ConnectionError> {
     counters::sent(bytes.len());
     pace.allow(bytes.len());
     while !bytes.is_empty() {
@@ -340,8 +362,29 @@ async fn write(answer: Answer, sink: &mut Sink, mut pace: Pace) -> Result<(), Co
             return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into());
         }
     }
-    // Under TLS a part may wait for its record to be full.
-    pace.keep(sink.flush()).await??;
-    drop(share);
+    Ok(())
+}
+
+async fn write_slice(
+    mut slice: Slice,
+    sink: &mut Sink,
+    pace: &mut Pace,
+) -> Result<(), ConnectionError> {
+    if let Sink::Plain(plain) = sink {
+        let len = usize::try_from(slice.len()).unwrap_or(usize::MAX);
+        counters::sent(len);
+        pace.allow(len);
+        while !slice.is_empty() {
+            slice = pace.keep(send(plain, slice)).await??;
+        }
+        return Ok(());
+    }
+    // What is to be encrypted has to be read.
+    while !slice.is_empty() {
+        let taken = blocking(move || slice.take(PIECE).map(|piece| (piece, slice))).await;
+        let (piece, rest) = taken.map_err(std::io::Error::other)?;
+        write_bytes(piece, sink, pace).await?;
+        slice = rest;
+    }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use highwater_coordinator::Caller;
+use highwater_log::Slice;
 use highwater_protocol::{
     ApiKey, DecodeError, FetchRequest, Message, ProduceRequest, Reader, Request, RequestHeader,
     frame,
@@ -363,10 +364,19 @@ impl Call {
 
     /// Encodes and counts an answer.
     pub(crate) fn answer<M: Message + Outcome>(self, response: &M) -> Answer {
+        self.answer_around(response, Vec::new())
+    }
+
+    /// As [`Call::answer`], where the slices belong to what lies apart in the answer, in order.
+    pub(crate) fn answer_around<M: Message + Outcome>(
+        self,
+        response: &M,
+        slices: Vec<Vec<Slice>>,
+    ) -> Answer {
         let mut bytes = BytesMut::new();
-        frame::encode_response(&mut bytes, self.version, self.correlation_id, response);
+        let gaps = frame::encode_around(&mut bytes, self.version, self.correlation_id, response);
         self.count(response);
-        bytes.freeze().into()
+        Answer::around(bytes.freeze(), &gaps, slices)
     }
 
     /// Counts an answer, also one that is not sent.

@@ -1,21 +1,21 @@
-//! Fetch: reads, and waits for more when there is too little.
+//! Fetch: finds what is asked for, and waits for more when there is too little. The records are not read
+//! here: they go from the files to the socket.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
-use highwater_log::Visible;
+use highwater_log::{Slice, Visible};
 use highwater_protocol::{ErrorCode, FetchRequest, FetchResponse, FetchableTopicResponse};
 use tokio::time::{Instant, sleep_until};
 
 use crate::authorized::Refused;
 use crate::blocking::blocking;
-use crate::budget::Share;
 use crate::connection::stopped;
 use crate::dispatch::Call;
 use crate::node::Node;
 use crate::reading::{Reading, Terms};
-use crate::reply::{Answer, Reply};
+use crate::reply::Reply;
 
 pub(crate) fn begin(
     node: Arc<Node>,
@@ -24,32 +24,31 @@ pub(crate) fn begin(
     refused: Refused<FetchResponse>,
 ) -> Reply {
     Reply::Later(Box::pin(async move {
-        let (mut response, share) = answer(&node, request).await;
+        let (mut response, slices) = answer(&node, request).await;
         refused.add_to(&mut response);
-        Answer { share, ..call.answer(&response) }
+        call.answer_around(&response, slices)
     }))
 }
 
-async fn answer(node: &Arc<Node>, request: FetchRequest) -> (FetchResponse, Share) {
+async fn answer(node: &Arc<Node>, request: FetchRequest) -> (FetchResponse, Vec<Vec<Slice>>) {
     // We give every session the id 0, which is none (KIP-227): there is none to go on with. A request
     // that begins one (epoch 0) or wants none (-1) names all its partitions.
     if !matches!(request.session_epoch, 0 | -1) {
         let error_code = ErrorCode::FETCH_SESSION_ID_NOT_FOUND;
-        return (FetchResponse { error_code, ..Default::default() }, Share::default());
+        return (FetchResponse { error_code, ..Default::default() }, Vec::new());
     }
     let deadline = Instant::now() + patience(node, request.max_wait_ms);
     let least = usize::try_from(request.min_bytes).unwrap_or(0);
     let mut query = Query::begin(node, &request);
-    let mut share = Share::default();
     let mut stopping = node.stopping.clone();
     loop {
         let before = query.bytes();
-        query = query.advance(node, &mut share).await;
+        query = query.advance().await;
         if query.is_answered(least) {
             break;
         }
         if query.bytes() > before && query.is_behind() {
-            // The log reads to the end of a segment at most.
+            // A slice ends at the end of a segment.
             continue;
         }
         tokio::select! {
@@ -58,7 +57,7 @@ async fn answer(node: &Arc<Node>, request: FetchRequest) -> (FetchResponse, Shar
             () = query.moved() => {}
         }
     }
-    (query.into_response(), share)
+    query.into_response()
 }
 
 fn patience(node: &Node, max_wait_ms: i32) -> Duration {
@@ -104,26 +103,22 @@ impl Query {
         self.readings().any(|reading| reading.is_behind(self.visible))
     }
 
-    /// Reads on, within the memory that is left.
-    async fn advance(mut self, node: &Node, share: &mut Share) -> Self {
+    async fn advance(mut self) -> Self {
         if !self.is_behind() {
-            self.read(0);
+            self.find();
             return self;
         }
-        node.memory.extend(share, self.most);
-        let most = self.most.min(share.bytes());
-        self = blocking(move || {
-            self.read(most);
+        blocking(move || {
+            self.find();
             self
         })
-        .await;
-        share.shrink_to(self.bytes());
-        self
+        .await
     }
 
-    fn read(&mut self, most: usize) {
+    /// Blocks on the disk if it [is behind](Self::is_behind).
+    fn find(&mut self) {
         let mut taken = self.bytes();
-        let visible = self.visible;
+        let (visible, most) = (self.visible, self.most);
         for reading in self.topics.iter_mut().flat_map(|(_, readings)| readings) {
             let terms = Terms { visible, room: most.saturating_sub(taken), first: taken == 0 };
             taken += reading.advance(terms);
@@ -144,13 +139,19 @@ impl Query {
         select_all(readings.map(|reading| Box::pin(reading.moved()))).await;
     }
 
-    fn into_response(self) -> FetchResponse {
-        let visible = self.visible;
+    /// The answer, and the slices of each partition that has some.
+    fn into_response(self) -> (FetchResponse, Vec<Vec<Slice>>) {
+        let mut slices = Vec::new();
+        let mut of_partition = |reading: Reading| {
+            let (data, found) = reading.into_response(self.visible);
+            slices.extend(Some(found).filter(|found| !found.is_empty()));
+            data
+        };
         let of_topic = |(topic, readings): (String, Vec<Reading>)| FetchableTopicResponse {
             topic,
-            partitions: readings.into_iter().map(|one| one.into_response(visible)).collect(),
+            partitions: readings.into_iter().map(&mut of_partition).collect(),
         };
         let responses = self.topics.into_iter().map(of_topic).collect();
-        FetchResponse { responses, ..Default::default() }
+        (FetchResponse { responses, ..Default::default() }, slices)
     }
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use highwater_log::{Aborted, LogError, Partition, PartitionState, Visible, Watermarks};
-use highwater_protocol::records::batches;
-use highwater_protocol::{AbortedTransaction, ErrorCode, FetchPartition, PartitionData};
+use highwater_log::{Aborted, LogError, Partition, PartitionState, Slice, Visible, Watermarks};
+use highwater_protocol::{AbortedTransaction, ErrorCode, FetchPartition, PartitionData, Records};
 use tokio::sync::watch;
 
 use crate::fault::Fault;
@@ -36,7 +34,7 @@ struct Source {
     next: i64,
     /// Bytes that this partition may still take.
     room: usize,
-    found: Vec<Bytes>,
+    found: Vec<Slice>,
     /// The aborted transactions that have records in what was found; none twice.
     aborted: Vec<Aborted>,
 }
@@ -68,10 +66,10 @@ impl Reading {
 
     /// Bytes found so far.
     pub(crate) fn bytes(&self) -> usize {
-        self.source.as_ref().map_or(0, |source| source.found.iter().map(Bytes::len).sum())
+        self.source.as_ref().map_or(0, |source| bytes(&source.found))
     }
 
-    /// Reads on and says how many bytes that brought. Blocks on the disk if it [is
+    /// Looks for more and says how many bytes that brought. Blocks on the disk if it [is
     /// behind](Self::is_behind).
     pub(crate) fn advance(&mut self, terms: Terms) -> usize {
         let Ok(source) = &mut self.source else { return 0 };
@@ -93,16 +91,20 @@ impl Reading {
         }
     }
 
-    pub(crate) fn into_response(self, visible: Visible) -> PartitionData {
+    /// The answer, and what was found for it.
+    pub(crate) fn into_response(self, visible: Visible) -> (PartitionData, Vec<Slice>) {
         match self.source {
             Ok(source) => source.into_response(self.index, visible),
-            Err(fault) => PartitionData {
-                partition_index: self.index,
-                error_code: fault.code,
-                high_watermark: -1,
-                records: Some(Bytes::new()),
-                ..Default::default()
-            },
+            Err(fault) => {
+                let data = PartitionData {
+                    partition_index: self.index,
+                    error_code: fault.code,
+                    high_watermark: -1,
+                    records: Some(Records::default()),
+                    ..Default::default()
+                };
+                (data, Vec::new())
+            }
         }
     }
 }
@@ -115,28 +117,27 @@ impl Source {
         if self.next >= watermarks.end(terms.visible) || (room == 0 && !terms.first) {
             return Ok(0);
         }
-        let found = self.read(room, terms)?;
-        let read = found.len();
-        if let Some(next) = next_offset(&found) {
-            self.next = next;
-            self.room = self.room.saturating_sub(read);
-            self.found.push(found);
-        }
-        Ok(read)
+        let Some(found) = self.find(room, terms)? else { return Ok(0) };
+        let len = usize::try_from(found.len()).unwrap_or(usize::MAX);
+        self.next = found.next_offset();
+        self.room = self.room.saturating_sub(len);
+        self.found.push(found);
+        Ok(len)
     }
 
-    fn read(&mut self, room: usize, terms: Terms) -> Result<Bytes, LogError> {
+    fn find(&mut self, room: usize, terms: Terms) -> Result<Option<Slice>, LogError> {
         if terms.visible != Visible::LastStable {
-            return self.partition.read(self.next, room, terms.first, terms.visible);
+            return self.partition.slice(self.next, room, terms.first, terms.visible);
         }
-        let (found, aborted) = self.partition.read_committed(self.next, room, terms.first)?;
+        let found = self.partition.slice_committed(self.next, room, terms.first)?;
+        let Some((found, aborted)) = found else { return Ok(None) };
         for one in aborted {
-            // One that reaches into what was read before is known already.
+            // One that reaches into what was found before is known already.
             if !self.aborted.contains(&one) {
                 self.aborted.push(one);
             }
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
     /// The order of the checks is Kafka's: epoch, then offset.
@@ -161,18 +162,22 @@ impl Source {
         Err(LogError::OffsetOutOfRange { offset: self.next, log_start, log_end }.into())
     }
 
-    fn into_response(self, partition_index: i32, visible: Visible) -> PartitionData {
+    fn into_response(self, partition_index: i32, visible: Visible) -> (PartitionData, Vec<Slice>) {
         let watermarks = *self.watermarks.borrow();
-        PartitionData {
+        let data = PartitionData {
             partition_index,
             high_watermark: watermarks.high_watermark,
             last_stable_offset: watermarks.last_stable_offset,
             log_start_offset: watermarks.log_start,
             aborted_transactions: (visible == Visible::LastStable)
                 .then(|| self.aborted.iter().map(of_wire).collect()),
-            records: Some(joined(self.found)),
+            records: Some(match bytes(&self.found) {
+                0 => Records::default(),
+                len => Records::Apart(len),
+            }),
             ..Default::default()
-        }
+        };
+        (data, self.found)
     }
 }
 
@@ -180,18 +185,7 @@ fn of_wire(aborted: &Aborted) -> AbortedTransaction {
     AbortedTransaction { producer_id: aborted.producer_id, first_offset: aborted.first_offset }
 }
 
-fn joined(mut found: Vec<Bytes>) -> Bytes {
-    match found.len() {
-        0 | 1 => found.pop().unwrap_or_default(),
-        _ => {
-            let mut all = BytesMut::with_capacity(found.iter().map(Bytes::len).sum());
-            found.iter().for_each(|batches| all.extend_from_slice(batches));
-            all.freeze()
-        }
-    }
-}
-
-/// The offset after the last of `found`.
-fn next_offset(found: &Bytes) -> Option<i64> {
-    batches(found.clone()).filter_map(Result::ok).last().map(|batch| batch.header.next_offset())
+fn bytes(found: &[Slice]) -> usize {
+    let len = |slice: &Slice| usize::try_from(slice.len()).unwrap_or(usize::MAX);
+    found.iter().map(len).sum()
 }

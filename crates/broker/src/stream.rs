@@ -1,14 +1,19 @@
 //! The two halves of a connection, with TLS and without.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use highwater_access::Certificate;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf, split};
+use highwater_log::Slice;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_rustls::server::TlsStream;
+
+use crate::blocking::blocking;
 
 /// What comes from a peer.
 pub(crate) enum Source {
@@ -18,7 +23,8 @@ pub(crate) enum Source {
 
 /// What goes to a peer.
 pub(crate) enum Sink {
-    Plain(OwnedWriteHalf),
+    /// Shared with the thread that sends a slice, and with nobody in between.
+    Plain(Arc<OwnedWriteHalf>),
     Tls(WriteHalf<TlsStream<TcpStream>>),
 }
 
@@ -34,7 +40,7 @@ pub(crate) struct Channel {
 impl Channel {
     pub(crate) fn plain(stream: TcpStream) -> Self {
         let (source, sink) = stream.into_split();
-        let (source, sink) = (Source::Plain(source), Sink::Plain(sink));
+        let (source, sink) = (Source::Plain(source), Sink::Plain(Arc::new(sink)));
         Self { source, sink, is_tls: false, certificate: None }
     }
 
@@ -44,6 +50,34 @@ impl Channel {
         let (source, sink) = split(stream);
         Self { source: Source::Tls(source), sink: Sink::Tls(sink), is_tls: true, certificate }
     }
+}
+
+/// Sends what the connection takes now, once it takes something, and gives back what is left.
+///
+/// # Errors
+/// Of the file and of the connection.
+pub(crate) async fn send(sink: &Arc<OwnedWriteHalf>, mut slice: Slice) -> io::Result<Slice> {
+    sink.writable().await?;
+    let sink = Arc::clone(sink);
+    // What is not in the page cache is waited for.
+    blocking(move || {
+        let stream: &TcpStream = sink.as_ref().as_ref();
+        while !slice.is_empty() {
+            match stream.try_io(Interest::WRITABLE, || slice.send(stream.as_fd())) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(slice)
+    })
+    .await
+}
+
+/// The half, while no slice is being sent.
+fn alone(sink: &mut Arc<OwnedWriteHalf>) -> io::Result<Pin<&mut OwnedWriteHalf>> {
+    let busy = || io::Error::other("a slice is still being sent");
+    Arc::get_mut(sink).map(Pin::new).ok_or_else(busy)
 }
 
 impl AsyncRead for Source {
@@ -66,21 +100,21 @@ impl AsyncWrite for Sink {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(sink) => Pin::new(sink).poll_write(cx, bytes),
+            Self::Plain(sink) => alone(sink)?.poll_write(cx, bytes),
             Self::Tls(sink) => Pin::new(sink).poll_write(cx, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(sink) => Pin::new(sink).poll_flush(cx),
+            Self::Plain(sink) => alone(sink)?.poll_flush(cx),
             Self::Tls(sink) => Pin::new(sink).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(sink) => Pin::new(sink).poll_shutdown(cx),
+            Self::Plain(sink) => alone(sink)?.poll_shutdown(cx),
             Self::Tls(sink) => Pin::new(sink).poll_shutdown(cx),
         }
     }

@@ -88,7 +88,7 @@ fn committed(data: PartitionData, offset: i64) -> Result<Fetched, (i64, BatchErr
     let watermarks = watermarks(&data);
     let mut transactions = Transactions::new(data.aborted_transactions.unwrap_or_default());
     let mut fetched = Fetched { records: Vec::new(), next_offset: offset, watermarks };
-    let mut found = batches(data.records.unwrap_or_default());
+    let mut found = batches(data.records.unwrap_or_default().into_bytes());
     let mut any = false;
     for batch in &mut found {
         let batch = batch.map_err(|error| (fetched.next_offset, error))?;

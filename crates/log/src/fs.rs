@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +61,10 @@ pub trait File: Send + Sync + Debug {
     fn len(&self) -> io::Result<u64>;
     /// Cuts the file to `len`, and gives back space that was set aside behind it.
     fn set_len(&self, len: u64) -> io::Result<()>;
+    /// The open file of the operating system, where there is one: what is sent need not be read then.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
     /// True for a file without content.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
@@ -246,5 +251,9 @@ impl File for RealFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         site!("real.cut", self.0.set_len(len))
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
     }
 }

@@ -101,6 +101,7 @@ mod segment;
 mod segment_copy;
 mod sequence;
 mod settle;
+mod slice;
 mod space;
 mod swap;
 mod throttle;
@@ -134,6 +135,7 @@ pub use partition::Partition;
 pub use producers::ProducerState;
 pub use restore::{Restored, restore};
 pub use segment_copy::CopyProgress;
+pub use slice::Slice;
 pub use topic::{MAX_PARTITIONS, TopicInfo, check_name};
 pub use topic_config::{
     Cleanup, Compaction, ConfigEntry, Flush, FlushBound, Overrides, Roll, StoredAs, TimestampBound,

@@ -33,6 +33,12 @@ impl OffsetIndex {
         Ok(floor.map_or(0, |entry| self.decode(&entry).1))
     }
 
+    /// The last position at or before `position` where the index knows a batch to begin.
+    pub(crate) fn floor_position(&self, position: u64) -> Result<u64, LogError> {
+        let floor = self.file.floor(|entry| self.decode(entry).1 <= position)?;
+        Ok(floor.map_or(0, |entry| self.decode(&entry).1))
+    }
+
     /// The last entry: last offset of a batch, position where it begins.
     pub(crate) fn last(&self) -> Result<Option<(i64, u64)>, LogError> {
         Ok(self.file.last()?.map(|entry| self.decode(&entry)))

@@ -3,12 +3,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use highwater_protocol::records::{BatchHeader, HEADER_SIZE};
+use highwater_protocol::records::BatchHeader;
 
 use crate::marks::{Mark, Marks};
 use crate::partition::Partition;
 use crate::segment::Segment;
+use crate::slice::Slice;
 use crate::{Aborted, LogError, Visible};
+
+/// How much a read may bring.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// Bytes.
+    most: usize,
+    /// Whether the first batch comes also where it is larger.
+    min_one: bool,
+}
 
 impl Partition {
     /// Whole batches of one segment, from the one that holds `offset` (its base offset may be lower), at
@@ -24,14 +34,50 @@ impl Partition {
         min_one: bool,
         visible: Visible,
     ) -> Result<Bytes, LogError> {
-        self.check_readable()?;
-        // Held while reading, so that nothing is cut away under it.
-        let segments = self.segments.read();
-        self.read_from(&segments, offset, max_bytes, min_one, visible)
+        let slice = self.slice(offset, max_bytes, min_one, visible)?;
+        slice.map_or(Ok(Bytes::new()), |slice| slice.read())
     }
 
-    /// As [`Partition::read`] up to the last stable offset, and the aborted transactions that have records
-    /// in what was read from `offset` on. Blocks on the disk.
+    /// As [`Partition::read`], without reading: where the batches lie. None where it would be empty.
+    /// Blocks on the disk, since the index is asked.
+    ///
+    /// # Errors
+    /// As [`Partition::read`].
+    pub fn slice(
+        &self,
+        offset: i64,
+        max_bytes: usize,
+        min_one: bool,
+        visible: Visible,
+    ) -> Result<Option<Slice>, LogError> {
+        self.check_readable()?;
+        self.slice_of(&self.segments.read(), offset, Room { most: max_bytes, min_one }, visible)
+    }
+
+    /// As [`Partition::slice`] up to the last stable offset, and the aborted transactions that have
+    /// records in it from `offset` on. Blocks on the disk.
+    ///
+    /// # Errors
+    /// As [`Partition::read`].
+    pub fn slice_committed(
+        &self,
+        offset: i64,
+        max_bytes: usize,
+        min_one: bool,
+    ) -> Result<Option<(Slice, Vec<Aborted>)>, LogError> {
+        self.check_readable()?;
+        // Held for both: retention must not take the index of what was found.
+        let segments = self.segments.read();
+        let room = Room { most: max_bytes, min_one };
+        let slice = self.slice_of(&segments, offset, room, Visible::LastStable)?;
+        let with_aborted = |slice: Slice| {
+            let aborted = aborted(&segments, offset, slice.next_offset())?;
+            Ok((slice, aborted))
+        };
+        slice.map(with_aborted).transpose()
+    }
+
+    /// As [`Partition::slice_committed`], read.
     ///
     /// # Errors
     /// As [`Partition::read`].
@@ -41,15 +87,10 @@ impl Partition {
         max_bytes: usize,
         min_one: bool,
     ) -> Result<(Bytes, Vec<Aborted>), LogError> {
-        self.check_readable()?;
-        // Held for both: retention must not take the index of what was read.
-        let segments = self.segments.read();
-        let bytes = self.read_from(&segments, offset, max_bytes, min_one, Visible::LastStable)?;
-        let aborted = match whole(&bytes) {
-            (_, Some(next)) => aborted(&segments, offset, next)?,
-            _ => Vec::new(),
-        };
-        Ok((bytes, aborted))
+        match self.slice_committed(offset, max_bytes, min_one)? {
+            Some((slice, aborted)) => Ok((slice.read()?, aborted)),
+            None => Ok((Bytes::new(), Vec::new())),
+        }
     }
 
     /// The aborted transactions that have records, or their marker, in `from..to`, in the order in which
@@ -62,25 +103,28 @@ impl Partition {
         aborted(&self.segments.read(), from, to)
     }
 
-    fn read_from(
+    fn slice_of(
         &self,
         segments: &[Arc<Segment>],
         offset: i64,
-        max_bytes: usize,
-        min_one: bool,
+        room: Room,
         visible: Visible,
-    ) -> Result<Bytes, LogError> {
+    ) -> Result<Option<Slice>, LogError> {
         let marks = self.marks();
         check_offset(&marks, offset)?;
         let end = end(&marks, visible);
         let holder = segments.get(holder(segments, offset));
-        let Some(segment) = holder.filter(|_| offset < end.offset) else { return Ok(Bytes::new()) };
-        let limit =
-            if segment.base_offset == end.segment { end.position } else { segment.tip().size };
-        let Some((first, position)) = segment.find(offset)?.filter(|(_, at)| *at < limit) else {
-            return Ok(Bytes::new());
+        let Some(segment) = holder.filter(|_| offset < end.offset) else { return Ok(None) };
+        let limit = match segment.tip() {
+            _ if segment.base_offset == end.segment => (end.position, end.offset),
+            tip => (tip.size, tip.next_offset),
         };
-        read_batches(segment, &first, position, limit, max_bytes, min_one)
+        let Some((first, position)) = segment.find(offset)?.filter(|(_, at)| *at < limit.0) else {
+            return Ok(None);
+        };
+        let extent = extent(segment, &first, position, limit, room)?;
+        let slice = |(len, next)| Slice::new(Arc::clone(segment), position, len, next);
+        Ok(extent.map(slice))
     }
 }
 
@@ -116,36 +160,30 @@ fn end(marks: &Marks, visible: Visible) -> Mark {
     }
 }
 
-fn read_batches(
+/// How many bytes of whole batches from `position` on fit, and the offset behind them. `limit` is where
+/// what may be read ends: position and offset.
+fn extent(
     segment: &Segment,
     first: &BatchHeader,
     position: u64,
-    limit: u64,
-    max_bytes: usize,
-    min_one: bool,
-) -> Result<Bytes, LogError> {
+    limit: (u64, i64),
+    room: Room,
+) -> Result<Option<(u64, i64)>, LogError> {
     let one = first.size() as u64;
-    let wanted = (max_bytes as u64).min(limit - position);
-    if wanted < one {
-        return if min_one { segment.read(position, one) } else { Ok(Bytes::new()) };
+    let most = room.most as u64;
+    if most < one {
+        return Ok(room.min_one.then(|| (one, first.next_offset())));
     }
-    let mut bytes = segment.read(position, wanted)?;
-    let (end, _) = whole(&bytes);
-    bytes.truncate(end);
-    Ok(bytes)
-}
-
-/// Bytes of whole batches at the front, and the offset behind the last of them.
-fn whole(bytes: &[u8]) -> (usize, Option<i64>) {
-    let (mut end, mut next) = (0, None);
-    while let Some(rest) = bytes.get(end..).filter(|rest| rest.len() >= HEADER_SIZE) {
-        match BatchHeader::parse(rest) {
-            Ok(header) if header.size() <= rest.len() => {
-                end += header.size();
-                next = Some(header.next_offset());
-            }
-            _ => break,
+    if limit.0 - position <= most {
+        return Ok(Some((limit.0 - position, limit.1)));
+    }
+    // The index knows a batch close before the end of the room: only what lies between is looked at.
+    let mut end = segment.offset_index.floor_position(position + most)?.max(position);
+    loop {
+        let header = segment.header_at(end)?;
+        if end + header.size() as u64 > position + most {
+            return Ok(Some((end - position, header.base_offset)));
         }
+        end += header.size() as u64;
     }
-    (end, next)
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use bytes::BytesMut;
 
 use crate::DecodeError;
+use crate::apart::Gap;
 use crate::message::{Message, Request};
 use crate::messages::*;
 use crate::reader::Reader;
@@ -88,8 +89,8 @@ macro_rules! apis {
                 read(Self::KEY, reader, version)
             }
 
-            fn encode(&self, out: &mut BytesMut, version: i16) {
-                write(Self::KEY, self, out, version);
+            fn encode_around(&self, out: &mut BytesMut, version: i16) -> Vec<Gap> {
+                write(Self::KEY, self, out, version)
             }
         }
     };
@@ -168,6 +169,8 @@ fn read<T: Wire>(key: ApiKey, reader: &mut Reader, version: i16) -> Result<T, De
     T::read(reader)
 }
 
-fn write<T: Wire>(key: ApiKey, message: &T, out: &mut BytesMut, version: i16) {
-    message.write(&mut Writer { out, version, flexible: key.is_flexible(version) });
+fn write<T: Wire>(key: ApiKey, message: &T, out: &mut BytesMut, version: i16) -> Vec<Gap> {
+    let mut writer = Writer::new(out, version, key.is_flexible(version));
+    message.write(&mut writer);
+    writer.gaps
 }

@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use thiserror::Error;
 
-use crate::{Message, Request, RequestHeader, ResponseHeader};
+use crate::{Gap, Message, Request, RequestHeader, ResponseHeader};
 
 /// Bytes of the length in front.
 pub const PREFIX: usize = 4;
@@ -57,10 +57,11 @@ pub fn encode_request<R: Request>(
 ) {
     let client_id = client_id.map(str::to_owned);
     let header = RequestHeader { api_key: R::KEY, api_version: version, correlation_id, client_id };
-    enclose(out, |out| {
+    let gaps = enclose(out, |out| {
         header.encode(out);
-        request.encode(out, version);
+        request.encode_around(out, version)
     });
+    debug_assert!(gaps.is_empty(), "no request lies apart");
 }
 
 /// Appends a response as one frame; `version` is that of the request it answers.
@@ -70,19 +71,33 @@ pub fn encode_response<M: Message>(
     correlation_id: i32,
     response: &M,
 ) {
+    let gaps = encode_around(out, version, correlation_id, response);
+    debug_assert!(gaps.is_empty(), "what lies apart is sent by who encodes around it");
+}
+
+/// As [`encode_response`], leaving out what [lies apart](crate::Records::Apart): where it belongs, in
+/// rising order, counted from the front of `out`. The frame's length counts it.
+pub fn encode_around<M: Message>(
+    out: &mut BytesMut,
+    version: i16,
+    correlation_id: i32,
+    response: &M,
+) -> Vec<Gap> {
     enclose(out, |out| {
         ResponseHeader { correlation_id }.encode(out, M::KEY, version);
-        response.encode(out, version);
-    });
+        response.encode_around(out, version)
+    })
 }
 
 /// Appends what `write` writes, with its length in front.
-fn enclose(out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
+fn enclose(out: &mut BytesMut, write: impl FnOnce(&mut BytesMut) -> Vec<Gap>) -> Vec<Gap> {
     let start = out.len();
     out.put_i32(0);
-    write(out);
-    let length = i32::try_from(out.len() - start - PREFIX).unwrap_or(i32::MAX);
+    let gaps = write(out);
+    let apart: usize = gaps.iter().map(|gap| gap.len).sum();
+    let length = i32::try_from(out.len() - start - PREFIX + apart).unwrap_or(i32::MAX);
     if let Some(prefix) = out.get_mut(start..start + PREFIX) {
         prefix.copy_from_slice(&length.to_be_bytes());
     }
+    gaps
 }

@@ -44,7 +44,7 @@ impl RequestHeader {
         out.put_i16(self.api_key as i16);
         out.put_i16(self.api_version);
         out.put_i32(self.correlation_id);
-        let mut writer = Writer { out, version: self.api_version, flexible: false };
+        let mut writer = Writer::new(out, self.api_version, false);
         String::write_counted(self.client_id.as_ref(), &mut writer);
         writer.flexible = self.api_key.is_flexible(self.api_version);
         writer.tagged([]);
@@ -76,7 +76,7 @@ impl ResponseHeader {
     /// Appends the header.
     pub fn encode(self, out: &mut BytesMut, api: ApiKey, version: i16) {
         out.put_i32(self.correlation_id);
-        Writer { out, version, flexible: Self::is_flexible(api, version) }.tagged([]);
+        Writer::new(out, version, Self::is_flexible(api, version)).tagged([]);
     }
 
     /// The answer to ApiVersions keeps the old header: a client sends that request before it knows

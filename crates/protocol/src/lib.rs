@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod apart;
 mod api;
 mod error;
 mod error_code;
@@ -51,6 +52,7 @@ mod tests;
 mod wire;
 mod writer;
 
+pub use apart::{Gap, Records};
 pub use api::ApiKey;
 pub use error::DecodeError;
 pub use error_code::ErrorCode;

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::apart::Gap;
 use crate::reader::Reader;
 use crate::{ApiKey, DecodeError};
 
@@ -25,7 +26,14 @@ pub trait Message: Sized {
     /// Appends the message at a version. Fields that the version lacks are left out, null becomes
     /// empty where the version has no null, and a string too long for the version's length field
     /// (32,767 bytes before the flexible versions) is cut.
-    fn encode(&self, out: &mut BytesMut, version: i16);
+    fn encode(&self, out: &mut BytesMut, version: i16) {
+        let gaps = self.encode_around(out, version);
+        debug_assert!(gaps.is_empty(), "what lies apart is sent by who encodes around it");
+    }
+
+    /// As [`Message::encode`], leaving out what [lies apart](crate::Records::Apart): where it belongs,
+    /// in rising order, counted from the front of `out`.
+    fn encode_around(&self, out: &mut BytesMut, version: i16) -> Vec<Gap>;
 
     /// Reads a body that is nothing but this message.
     ///

@@ -109,6 +109,6 @@ fn read<T: Wire>(
 fn write<T: Wire>(value: &T, version: i16, flexible: i16) -> Bytes {
     let mut out = BytesMut::new();
     out.put_i16(version);
-    value.write(&mut Writer { out: &mut out, version, flexible: version >= flexible });
+    value.write(&mut Writer::new(&mut out, version, version >= flexible));
     out.freeze()
 }

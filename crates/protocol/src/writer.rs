@@ -2,6 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
+use crate::apart::Gap;
 use crate::wire::Wire;
 
 /// A tagged field that is to be written.
@@ -17,9 +18,15 @@ pub(crate) struct Writer<'a> {
     pub(crate) out: &'a mut BytesMut,
     pub(crate) version: i16,
     pub(crate) flexible: bool,
+    /// Where bytes are missing that the sender adds.
+    pub(crate) gaps: Vec<Gap>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    pub(crate) fn new(out: &'a mut BytesMut, version: i16, flexible: bool) -> Self {
+        Self { out, version, flexible, gaps: Vec::new() }
+    }
+
     /// An unsigned variable-length integer.
     pub(crate) fn uvarint(&mut self, mut value: u32) {
         while value >= 0x80 {
@@ -65,11 +72,7 @@ impl Writer<'_> {
             return None;
         }
         let mut content = BytesMut::new();
-        value.write(&mut Writer {
-            out: &mut content,
-            version: self.version,
-            flexible: self.flexible,
-        });
+        value.write(&mut Writer::new(&mut content, self.version, self.flexible));
         Some(TaggedField { tag, content })
     }
 

@@ -46,7 +46,7 @@ fn offsets(side: &mut Side, topic: &str) -> Vec<i64> {
         };
         let topics = vec![FetchTopic { topic: topic.to_owned(), partitions: vec![partition] }];
         let mut answer = side.client.call(11, &FetchRequest { topics, ..Default::default() });
-        let records = answer.responses.remove(0).partitions.remove(0).records.unwrap();
+        let records = answer.responses.remove(0).partitions.remove(0).records.unwrap().into_bytes();
         let found: Vec<_> = batches(records).map(Result::unwrap).collect();
         let Some(last) = found.last() else { return offsets };
         next = last.header.next_offset();

@@ -7,7 +7,7 @@ use highwater_protocol::{
     DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse, FetchResponse,
     FetchableTopicResponse, IncrementalAlterConfigsResponse, InitProducerIdResponse,
     ListOffsetsResponse, ListPartitionReassignmentsResponse, MetadataResponse,
-    OffsetForLeaderEpochResponse, PartitionData, ProduceResponse,
+    OffsetForLeaderEpochResponse, PartitionData, ProduceResponse, Records,
 };
 
 use crate::exceptions;
@@ -106,10 +106,11 @@ impl Normal for FetchResponse {
 }
 
 fn fetched(partition: &mut PartitionData, names: &Names) {
-    partition.records = Some(names.records(&partition.records.clone().unwrap_or_default()));
+    let found = names.records(&partition.records.take().unwrap_or_default().into_bytes());
+    partition.records = Some(Records::Here(found.clone()));
     let aborted = partition.aborted_transactions.get_or_insert_default();
-    let found = batches(partition.records.clone().unwrap_or_default());
-    let next = found.filter_map(Result::ok).last().map_or(0, |batch| batch.header.next_offset());
+    let next =
+        batches(found).filter_map(Result::ok).last().map_or(0, |batch| batch.header.next_offset());
     aborted.retain(|transaction| transaction.first_offset < next);
     for transaction in aborted.iter_mut() {
         transaction.producer_id = names.producer(transaction.producer_id);

@@ -144,7 +144,7 @@ fn read_on(
         ..Default::default()
     };
     let answer = pair.ask("Fetch", 11, |_| request.clone());
-    let records = answer.responses.first()?.partitions.first()?.records.clone()?;
+    let records = answer.responses.first()?.partitions.first()?.records.clone()?.into_bytes();
     let found: Vec<_> = batches(records).map(Result::unwrap).collect();
     Some((found.last()?.header.next_offset(), found.len()))
 }

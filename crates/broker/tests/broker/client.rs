@@ -189,7 +189,8 @@ pub(crate) fn list_offsets(topic: &str, timestamp: i64) -> ListOffsetsRequest {
 
 /// The batches of an answer, their checksums checked.
 pub(crate) fn found_batches(answer: &PartitionData) -> Vec<Batch> {
-    let found: Vec<_> = batches(answer.records.clone().unwrap()).map(Result::unwrap).collect();
+    let found: Vec<_> =
+        batches(answer.records.clone().unwrap().into_bytes()).map(Result::unwrap).collect();
     found.iter().for_each(|batch| batch.verify_crc().unwrap());
     found
 }

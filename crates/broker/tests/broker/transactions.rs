@@ -151,7 +151,10 @@ async fn a_commit_shows_what_an_abort_hides() {
     assert_eq!(producer.send("t", "kept").await.base_offset, 0);
     let open = committed(&server, "t").await;
     assert_eq!((open.high_watermark, open.last_stable_offset), (1, 0));
-    assert!(open.records.unwrap_or_default().is_empty(), "nothing of an open transaction");
+    assert!(
+        open.records.unwrap_or_default().into_bytes().is_empty(),
+        "nothing of an open transaction"
+    );
     assert_eq!(producer.commit().await, ErrorCode::NONE);
     let shown = committed(&server, "t").await;
     assert_eq!((shown.high_watermark, shown.last_stable_offset), (2, 2));

@@ -1,8 +1,6 @@
 //! Reading records.
 
-use bytes::Bytes;
-
-use crate::{ErrorCode, LeaderIdAndEpoch};
+use crate::{ErrorCode, LeaderIdAndEpoch, Records};
 
 schema! {
     /// Reads record batches.
@@ -105,8 +103,8 @@ schema! {
         aborted_transactions: Option<Vec<AbortedTransaction>>, 4.., null 4..;
         /// The replica to read from, or -1 for the leader.
         preferred_read_replica: i32 = -1, 11..;
-        /// The record batches, a slice of the frame; the last may be cut.
-        records: Option<Bytes>, 4.., null 4..;
+        /// The record batches, decoded a slice of the frame; the last may be cut.
+        records: Option<Records>, 4.., null 4..;
     }
 
     /// The end of an epoch: Kafka's schema calls it `EpochEndOffset`, a name taken by

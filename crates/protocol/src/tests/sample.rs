@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use uuid::Uuid;
 
-use crate::{ErrorCode, Secret};
+use crate::{ErrorCode, Records, Secret};
 
 /// Bytes that decide what a message holds; when they run out, everything is zero.
 pub(crate) struct Choices<'a> {
@@ -81,6 +81,12 @@ impl Sample for String {
 impl Sample for Bytes {
     fn sample(choices: &mut Choices<'_>) -> Self {
         (0..choices.up_to(9)).map(|_| choices.byte()).collect()
+    }
+}
+
+impl Sample for Records {
+    fn sample(choices: &mut Choices<'_>) -> Self {
+        Self::Here(Bytes::sample(choices))
     }
 }
 
