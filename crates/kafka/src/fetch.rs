@@ -155,8 +155,8 @@ fn opened(record: Record, header: &BatchHeader) -> ReadRecord {
 
 #[cfg(test)]
 mod tests {
-    use highwater_protocol::AbortedTransaction;
     use highwater_protocol::records::{BatchBuilder, Compression};
+    use highwater_protocol::{AbortedTransaction, Records};
 
     use super::*;
 
@@ -167,7 +167,7 @@ mod tests {
             high_watermark: LAST_STABLE + 5,
             last_stable_offset: LAST_STABLE,
             log_start_offset: 3,
-            records: Some(batches.concat().into()),
+            records: Some(Records::Here(batches.concat().into())),
             ..Default::default()
         }
     }

@@ -11,7 +11,7 @@ use highwater_protocol::records::{BatchBuilder, Compression};
 use highwater_protocol::{
     AbortedTransaction, ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode, FetchRequest,
     ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse,
-    ListOffsetsTopicResponse, MetadataResponse, PartitionData,
+    ListOffsetsTopicResponse, MetadataResponse, PartitionData, Records,
 };
 
 /// A reader that gives up soon.
@@ -49,7 +49,7 @@ fn data(end: i64, batches: &[Bytes]) -> PartitionData {
         high_watermark: end,
         last_stable_offset: end,
         log_start_offset: 0,
-        records: Some(batches.concat().into()),
+        records: Some(Records::Here(batches.concat().into())),
         ..Default::default()
     }
 }
