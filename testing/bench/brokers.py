@@ -40,6 +40,10 @@ class Broker:
         """Makes a topic."""
         subprocess.run(["python3", TOPIC_TOOL, self.broker, str(partitions), *config, name], check=True)
 
+    def delete(self, topic):
+        """Deletes a topic."""
+        subprocess.run(["python3", TOPIC_TOOL, self.broker, "delete", topic], check=True)
+
     def cpu_us(self):
         """What it has used so far."""
         return measure.cpu_us(self.pid())

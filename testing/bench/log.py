@@ -164,6 +164,7 @@ class Bench:
             words = [place.broker.broker, topic, str(partitions), str(records), str(size)]
             seconds, cpu = self.measured(place, [self.load, what, *words])
             self.note((place.name, "librdkafka", what, size, partitions), Moved(records, float(seconds), cpu))
+        place.broker.delete(topic)
 
     def java(self, place, size, records):
         """One load by Kafka's own tools, on one partition."""
@@ -179,6 +180,7 @@ class Bench:
         told, cpu = self.measured(place, command)
         rate = float(told.splitlines()[-1].split(",")[-1])
         self.note((place.name, "java", "consume", size, 1), Moved(records, records / rate, cpu))
+        place.broker.delete(topic)
 
     def note(self, key, moved):
         """Keeps what a load moved."""
