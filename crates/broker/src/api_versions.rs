@@ -1,8 +1,6 @@
 //! ApiVersions: what is offered.
 
-use highwater_protocol::{ApiVersion, ApiVersionsRequest, ApiVersionsResponse, ErrorCode};
-
-use crate::dispatch::OFFERED;
+use highwater_protocol::{ApiKey, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, ErrorCode};
 
 /// The first version in which a client names its software (KIP-511).
 const NAMED_SINCE: i16 = 3;
@@ -28,12 +26,12 @@ pub(crate) fn unsupported() -> ApiVersionsResponse {
 }
 
 fn offered() -> Vec<ApiVersion> {
-    let entry = |api: highwater_protocol::ApiKey| ApiVersion {
-        api_key: api as i16,
+    let entry = |api: &ApiKey| ApiVersion {
+        api_key: *api as i16,
         min_version: *api.advertised().start(),
         max_version: *api.advertised().end(),
     };
-    OFFERED.into_iter().map(entry).collect()
+    ApiKey::ALL.iter().map(entry).collect()
 }
 
 /// Letters, digits, hyphens and dots, the last two not at the ends (KIP-511).
@@ -61,7 +59,7 @@ mod tests {
         let (before, rest) = page.split_once(BEGIN).unwrap();
         let (found, after) = rest.split_once(END).unwrap();
         let mut table = "| key | API | versions |\n|---|---|---|\n".to_owned();
-        for api in OFFERED {
+        for &api in ApiKey::ALL {
             let (first, last) =
                 (api.advertised().start().to_owned(), api.advertised().end().to_owned());
             table.push_str(&format!("| {} | {api:?} | {first} to {last} |\n", api as i16));

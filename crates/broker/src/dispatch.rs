@@ -1,16 +1,13 @@
-//! Which request goes where.
+//! Which request goes where. All APIs that we speak are offered; a request for another one closes the connection,
+//! as Apache Kafka does: its answer could not be read by who sent it.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use highwater_coordinator::Caller;
 use highwater_log::Slice;
-use highwater_protocol::{
-    ApiKey, DecodeError, FetchRequest, Message, ProduceRequest, Reader, Request, RequestHeader,
-    frame,
-};
+use highwater_protocol::{ApiKey, DecodeError, Message, Reader, Request, RequestHeader, frame};
 
 use crate::authorized::{Authorized, Verdict};
 use crate::config::Limits;
@@ -28,49 +25,6 @@ use crate::{
     offset_delete, offset_fetch, old_produce, produce, sasl, sync_group, txn_offset_commit,
     write_txn_markers,
 };
-
-/// The APIs that are offered. A request for another one closes the connection, as Apache Kafka
-/// does: its answer could not be read by who sent it.
-pub(crate) const OFFERED: [ApiKey; 38] = [
-    ApiKey::Produce,
-    ApiKey::Fetch,
-    ApiKey::ListOffsets,
-    ApiKey::Metadata,
-    ApiKey::OffsetCommit,
-    ApiKey::OffsetFetch,
-    ApiKey::FindCoordinator,
-    ApiKey::JoinGroup,
-    ApiKey::Heartbeat,
-    ApiKey::LeaveGroup,
-    ApiKey::SyncGroup,
-    ApiKey::DescribeGroups,
-    ApiKey::ListGroups,
-    ApiKey::SaslHandshake,
-    ApiKey::ApiVersions,
-    ApiKey::CreateTopics,
-    ApiKey::DeleteTopics,
-    ApiKey::DeleteRecords,
-    ApiKey::InitProducerId,
-    ApiKey::OffsetForLeaderEpoch,
-    ApiKey::AddPartitionsToTxn,
-    ApiKey::AddOffsetsToTxn,
-    ApiKey::EndTxn,
-    ApiKey::WriteTxnMarkers,
-    ApiKey::TxnOffsetCommit,
-    ApiKey::DescribeConfigs,
-    ApiKey::AlterConfigs,
-    ApiKey::DescribeLogDirs,
-    ApiKey::SaslAuthenticate,
-    ApiKey::CreatePartitions,
-    ApiKey::DeleteGroups,
-    ApiKey::IncrementalAlterConfigs,
-    ApiKey::ListPartitionReassignments,
-    ApiKey::OffsetDelete,
-    ApiKey::DescribeCluster,
-    ApiKey::DescribeProducers,
-    ApiKey::DescribeTransactions,
-    ApiKey::ListTransactions,
-];
 
 /// A request that gets no answer; its connection is closed.
 #[derive(Debug, thiserror::Error)]
@@ -100,15 +54,11 @@ pub(crate) struct Call {
 
 /// Bytes that a frame may have whose header begins with this key and version.
 pub(crate) fn frame_limit(key: i16, version: i16, limits: &Limits) -> usize {
-    match offered(key).filter(|api| api.advertised().contains(&version)) {
+    match ApiKey::try_from(key).ok().filter(|api| api.advertised().contains(&version)) {
         Some(ApiKey::Produce) => limits.produce_bytes,
         Some(_) => limits.request_bytes,
         None => limits.unknown_frame_bytes,
     }
-}
-
-fn offered(key: i16) -> Option<ApiKey> {
-    OFFERED.into_iter().find(|api| *api as i16 == key)
 }
 
 /// Begins a request: what changes the log has happened when this returns. A handler sees what the
@@ -119,146 +69,68 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         return call.at_foreign_version(body);
     }
     let header = RequestHeader::decode(&mut body)?;
-    let (node, version) = (&gate.node, call.version);
+    let (node, version, asked) = (&gate.node, call.version, Asked { gate, call, body });
     match call.api {
-        ApiKey::Produce => match call.decode::<ProduceRequest>(body)?.authorize(gate) {
+        ApiKey::Produce => match asked.authorize()? {
             Verdict::Go(request, refused) => produce::begin(node, call, request, refused).await,
             Verdict::No(answer) => call.ready(&answer),
         },
-        ApiKey::Fetch => match call.decode::<FetchRequest>(body)?.authorize(gate) {
+        ApiKey::Fetch => match asked.authorize()? {
             Verdict::Go(request, refused) => {
                 Ok(fetch::begin(Arc::clone(node), call, request, refused))
             }
             Verdict::No(answer) => call.ready(&answer),
         },
-        ApiKey::ListOffsets => {
-            call.serve(gate, body, |request| list_offsets::answer(node, version, request)).await
-        }
-        ApiKey::Metadata => {
-            call.serve(gate, body, |request| metadata::answer(node, version, request)).await
-        }
-        ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),
-        ApiKey::ApiVersions => {
-            call.serve(gate, body, |request| ready(api_versions::answer(version, &request))).await
-        }
-        ApiKey::CreateTopics => {
-            call.serve(gate, body, |request| create_topics::answer(node, request)).await
-        }
-        ApiKey::DeleteTopics => {
-            call.serve(gate, body, |request| delete_topics::answer(node, request)).await
-        }
-        ApiKey::DeleteRecords => {
-            call.serve(gate, body, |request| delete_records::answer(node, request)).await
-        }
-        ApiKey::OffsetForLeaderEpoch => {
-            call.serve(gate, body, |request| epoch_end::answer(node, request)).await
-        }
-        ApiKey::DescribeConfigs => {
-            call.serve(gate, body, |request| ready(describe_configs::answer(node, request))).await
-        }
-        ApiKey::DescribeLogDirs => {
-            call.serve(gate, body, |request| describe_log_dirs::answer(node, request)).await
-        }
-        ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
-        ApiKey::AlterConfigs => {
-            call.serve(gate, body, |request| alter_configs::answer(node, request)).await
-        }
-        ApiKey::CreatePartitions => {
-            call.serve(gate, body, |request| create_partitions::answer(node, request)).await
-        }
-        ApiKey::IncrementalAlterConfigs => {
-            call.serve(gate, body, |request| incremental_alter_configs::answer(node, request)).await
-        }
-        ApiKey::ListPartitionReassignments => {
-            let answer = list_partition_reassignments::answer;
-            call.serve(gate, body, |request| ready(answer(&request))).await
-        }
-        ApiKey::DescribeCluster => {
-            call.serve(gate, body, |request| ready(describe_cluster::answer(node, request))).await
-        }
-        _ => coordinated(gate, call, header, body).await,
-    }
-}
-
-/// Begins a request that is about groups or transactions.
-async fn coordinated(
-    gate: &Gate,
-    call: Call,
-    header: RequestHeader,
-    body: Bytes,
-) -> Result<Reply, Refused> {
-    let (node, version) = (&gate.node, call.version);
-    match call.api {
-        ApiKey::OffsetCommit => {
-            call.serve_later(gate, body, |request| offset_commit::begin(node, version, request))
-        }
-        ApiKey::OffsetFetch => {
-            let answer = |request| ready(offset_fetch::answer(node, version, request));
-            call.serve(gate, body, answer).await
-        }
-        ApiKey::FindCoordinator => {
-            let answer = |request| ready(find_coordinator::answer(node, version, request));
-            call.serve(gate, body, answer).await
-        }
+        ApiKey::ListOffsets => asked.soon(|it| list_offsets::answer(node, version, it)).await,
+        ApiKey::Metadata => asked.soon(|it| metadata::answer(node, version, it)).await,
+        ApiKey::OffsetCommit => asked.later(|it| offset_commit::begin(node, version, it)),
+        ApiKey::OffsetFetch => asked.ready(|it| offset_fetch::answer(node, version, it)),
+        ApiKey::FindCoordinator => asked.ready(|it| find_coordinator::answer(node, version, it)),
         ApiKey::JoinGroup => {
-            let caller = caller(gate, header);
-            let begin = |request| join_group::begin(node, caller, version, request);
-            call.serve_later(gate, body, begin)
+            asked.later(|it| join_group::begin(node, caller(gate, header), version, it))
         }
-        ApiKey::Heartbeat => {
-            call.serve(gate, body, |request| ready(heartbeat::answer(node, &request))).await
-        }
-        ApiKey::LeaveGroup => {
-            let answer = |request| ready(leave_group::answer(node, version, request));
-            call.serve(gate, body, answer).await
-        }
-        ApiKey::SyncGroup => {
-            call.serve_later(gate, body, |request| sync_group::begin(node, request))
-        }
-        ApiKey::DescribeGroups => {
-            let answer = |request| ready(describe_groups::answer(node, version, request));
-            call.serve(gate, body, answer).await
-        }
-        ApiKey::ListGroups => {
-            call.serve(gate, body, |request| ready(list_groups::answer(node, &request))).await
-        }
+        ApiKey::Heartbeat => asked.ready(|it| heartbeat::answer(node, &it)),
+        ApiKey::LeaveGroup => asked.ready(|it| leave_group::answer(node, version, it)),
+        ApiKey::SyncGroup => asked.later(|it| sync_group::begin(node, it)),
+        ApiKey::DescribeGroups => asked.ready(|it| describe_groups::answer(node, version, it)),
+        ApiKey::ListGroups => asked.ready(|it| list_groups::answer(node, &it)),
+        ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),
+        ApiKey::ApiVersions => asked.ready(|it| api_versions::answer(version, &it)),
+        ApiKey::CreateTopics => asked.soon(|it| create_topics::answer(node, it)).await,
+        ApiKey::DeleteTopics => asked.soon(|it| delete_topics::answer(node, it)).await,
+        ApiKey::DeleteRecords => asked.soon(|it| delete_records::answer(node, it)).await,
         ApiKey::InitProducerId => {
-            call.serve(gate, body, |request| init_producer_id::answer(node, version, request)).await
+            asked.soon(|it| init_producer_id::answer(node, version, it)).await
         }
+        ApiKey::OffsetForLeaderEpoch => asked.soon(|it| epoch_end::answer(node, it)).await,
         ApiKey::AddPartitionsToTxn => {
-            let answer = |request| add_partitions_to_txn::answer(node, version, request);
-            call.serve(gate, body, answer).await
+            asked.soon(|it| add_partitions_to_txn::answer(node, version, it)).await
         }
         ApiKey::AddOffsetsToTxn => {
-            let answer = |request| add_offsets_to_txn::answer(node, version, request);
-            call.serve(gate, body, answer).await
+            asked.soon(|it| add_offsets_to_txn::answer(node, version, it)).await
         }
-        ApiKey::EndTxn => {
-            call.serve(gate, body, |request| end_txn::answer(node, version, request)).await
+        ApiKey::EndTxn => asked.soon(|it| end_txn::answer(node, version, it)).await,
+        ApiKey::WriteTxnMarkers => asked.soon(|it| write_txn_markers::answer(node, it)).await,
+        ApiKey::TxnOffsetCommit => asked.later(|it| txn_offset_commit::begin(node, version, it)),
+        ApiKey::DescribeConfigs => asked.ready(|it| describe_configs::answer(node, it)),
+        ApiKey::AlterConfigs => asked.soon(|it| alter_configs::answer(node, it)).await,
+        ApiKey::DescribeLogDirs => asked.soon(|it| describe_log_dirs::answer(node, it)).await,
+        ApiKey::SaslAuthenticate => call.ready(&sasl::authenticate_out_of_place()),
+        ApiKey::CreatePartitions => asked.soon(|it| create_partitions::answer(node, it)).await,
+        ApiKey::DeleteGroups => asked.later(|it| delete_groups::begin(node, it)),
+        ApiKey::IncrementalAlterConfigs => {
+            asked.soon(|it| incremental_alter_configs::answer(node, it)).await
         }
-        ApiKey::WriteTxnMarkers => {
-            call.serve(gate, body, |request| write_txn_markers::answer(node, request)).await
+        ApiKey::ListPartitionReassignments => {
+            asked.ready(|it| list_partition_reassignments::answer(&it))
         }
-        ApiKey::TxnOffsetCommit => {
-            let begin = |request| txn_offset_commit::begin(node, version, request);
-            call.serve_later(gate, body, begin)
-        }
-        ApiKey::DeleteGroups => {
-            call.serve_later(gate, body, |request| delete_groups::begin(node, request))
-        }
-        ApiKey::OffsetDelete => {
-            call.serve_later(gate, body, |request| offset_delete::begin(node, request))
-        }
-        ApiKey::DescribeProducers => {
-            call.serve(gate, body, |request| describe_producers::answer(node, request)).await
-        }
+        ApiKey::OffsetDelete => asked.later(|it| offset_delete::begin(node, it)),
+        ApiKey::DescribeCluster => asked.ready(|it| describe_cluster::answer(node, it)),
+        ApiKey::DescribeProducers => asked.soon(|it| describe_producers::answer(node, it)).await,
         ApiKey::DescribeTransactions => {
-            call.serve(gate, body, |request| describe_transactions::answer(node, request)).await
+            asked.soon(|it| describe_transactions::answer(node, it)).await
         }
-        ApiKey::ListTransactions => {
-            call.serve(gate, body, |request| list_transactions::answer(node, request)).await
-        }
-        _ => Err(Refused::NotOffered(call.api as i16)),
+        ApiKey::ListTransactions => asked.soon(|it| list_transactions::answer(node, it)).await,
     }
 }
 
@@ -266,6 +138,76 @@ async fn coordinated(
 fn caller(gate: &Gate, header: RequestHeader) -> Caller {
     let client_id = header.client_id.unwrap_or_default();
     Caller { client_id, client_host: format!("/{}", gate.session.peer.ip()) }
+}
+
+/// A request whose header was read. A handler is shown what of it the session may do; the rest is answered
+/// for beside it.
+struct Asked<'a> {
+    gate: &'a Gate,
+    call: Call,
+    body: Bytes,
+}
+
+impl Asked<'_> {
+    fn authorize<R: Authorized>(self) -> Result<Verdict<R>, DecodeError> {
+        Ok(self.call.decode::<R>(self.body)?.authorize(self.gate))
+    }
+
+    /// By a handler that knows the answer.
+    fn ready<R>(self, handler: impl FnOnce(R) -> R::Response) -> Result<Reply, Refused>
+    where
+        R: Authorized,
+        R::Response: Outcome,
+    {
+        let call = self.call;
+        match self.authorize()? {
+            Verdict::Go(request, refused) => {
+                let mut answer = handler(request);
+                refused.add_to(&mut answer);
+                call.ready(&answer)
+            }
+            Verdict::No(answer) => call.ready(&answer),
+        }
+    }
+
+    /// By a handler that works for it; the next request waits meanwhile.
+    async fn soon<R, F>(self, handler: impl FnOnce(R) -> F) -> Result<Reply, Refused>
+    where
+        R: Authorized,
+        R::Response: Outcome,
+        F: Future<Output = R::Response>,
+    {
+        let call = self.call;
+        match self.authorize()? {
+            Verdict::Go(request, refused) => {
+                let mut answer = handler(request).await;
+                refused.add_to(&mut answer);
+                call.ready(&answer)
+            }
+            Verdict::No(answer) => call.ready(&answer),
+        }
+    }
+
+    /// By a handler whose answer may take a while: what was asked has begun when this returns.
+    fn later<R, F>(self, handler: impl FnOnce(R) -> F) -> Result<Reply, Refused>
+    where
+        R: Authorized,
+        R::Response: Outcome + Send + 'static,
+        F: Future<Output = R::Response> + Send + 'static,
+    {
+        let call = self.call;
+        match self.authorize()? {
+            Verdict::Go(request, refused) => {
+                let answering = handler(request);
+                Ok(Reply::Later(Box::pin(async move {
+                    let mut answer = answering.await;
+                    refused.add_to(&mut answer);
+                    call.answer(&answer)
+                })))
+            }
+            Verdict::No(answer) => call.ready(&answer),
+        }
+    }
 }
 
 impl Call {
@@ -276,7 +218,7 @@ impl Call {
         };
         let key = i16::from_be_bytes([k0, k1]);
         Ok(Self {
-            api: offered(key).ok_or(Refused::NotOffered(key))?,
+            api: ApiKey::try_from(key).map_err(|_| Refused::NotOffered(key))?,
             version: i16::from_be_bytes([v0, v1]),
             correlation_id: i32::from_be_bytes([c0, c1, c2, c3]),
             began: Instant::now(),
@@ -302,54 +244,6 @@ impl Call {
         }
         RequestHeader::decode(&mut frame)?;
         Ok(self.decode(frame)?)
-    }
-
-    /// Has a handler answer what of a request the session may do, and answers for the rest.
-    async fn serve<R, F>(
-        self,
-        gate: &Gate,
-        body: Bytes,
-        handler: impl FnOnce(R) -> F,
-    ) -> Result<Reply, Refused>
-    where
-        R: Authorized,
-        R::Response: Outcome,
-        F: Future<Output = R::Response>,
-    {
-        match self.decode::<R>(body)?.authorize(gate) {
-            Verdict::Go(request, refused) => {
-                let mut answer = handler(request).await;
-                refused.add_to(&mut answer);
-                self.ready(&answer)
-            }
-            Verdict::No(answer) => self.ready(&answer),
-        }
-    }
-
-    /// As [`Call::serve`], where the answer may take a while: what was asked has begun when this
-    /// returns.
-    fn serve_later<R, F>(
-        self,
-        gate: &Gate,
-        body: Bytes,
-        handler: impl FnOnce(R) -> F,
-    ) -> Result<Reply, Refused>
-    where
-        R: Authorized,
-        R::Response: Outcome + Send + 'static,
-        F: Future<Output = R::Response> + Send + 'static,
-    {
-        match self.decode::<R>(body)?.authorize(gate) {
-            Verdict::Go(request, refused) => {
-                let answering = handler(request);
-                Ok(Reply::Later(Box::pin(async move {
-                    let mut answer = answering.await;
-                    refused.add_to(&mut answer);
-                    self.answer(&answer)
-                })))
-            }
-            Verdict::No(answer) => self.ready(&answer),
-        }
     }
 
     /// Bytes behind the request are let pass, as Apache Kafka does: librdkafka 2.16 leaves three
@@ -381,58 +275,12 @@ impl Call {
 
     /// Counts an answer, also one that is not sent.
     pub(crate) fn count(self, response: &impl Outcome) {
-        let api = name(self.api);
+        let api = self.api.name();
         counters::answered(api, self.began);
         response.each_error(&mut |error| {
             if !error.is_ok() {
                 counters::failed(api, error.name().unwrap_or("OTHER"));
             }
         });
-    }
-}
-
-/// Kafka's name of an API.
-fn name(api: ApiKey) -> &'static str {
-    match api {
-        ApiKey::Produce => "Produce",
-        ApiKey::Fetch => "Fetch",
-        ApiKey::ListOffsets => "ListOffsets",
-        ApiKey::Metadata => "Metadata",
-        ApiKey::OffsetCommit => "OffsetCommit",
-        ApiKey::OffsetFetch => "OffsetFetch",
-        ApiKey::FindCoordinator => "FindCoordinator",
-        ApiKey::JoinGroup => "JoinGroup",
-        ApiKey::Heartbeat => "Heartbeat",
-        ApiKey::LeaveGroup => "LeaveGroup",
-        ApiKey::SyncGroup => "SyncGroup",
-        ApiKey::DescribeGroups => "DescribeGroups",
-        ApiKey::ListGroups => "ListGroups",
-        ApiKey::SaslHandshake => "SaslHandshake",
-        ApiKey::ApiVersions => "ApiVersions",
-        ApiKey::CreateTopics => "CreateTopics",
-        ApiKey::DeleteTopics => "DeleteTopics",
-        ApiKey::DeleteRecords => "DeleteRecords",
-        ApiKey::InitProducerId => "InitProducerId",
-        ApiKey::OffsetForLeaderEpoch => "OffsetForLeaderEpoch",
-        ApiKey::AddPartitionsToTxn => "AddPartitionsToTxn",
-        ApiKey::AddOffsetsToTxn => "AddOffsetsToTxn",
-        ApiKey::EndTxn => "EndTxn",
-        ApiKey::WriteTxnMarkers => "WriteTxnMarkers",
-        ApiKey::TxnOffsetCommit => "TxnOffsetCommit",
-        ApiKey::DescribeConfigs => "DescribeConfigs",
-        ApiKey::DescribeLogDirs => "DescribeLogDirs",
-        ApiKey::SaslAuthenticate => "SaslAuthenticate",
-        ApiKey::DeleteGroups => "DeleteGroups",
-        ApiKey::AlterConfigs => "AlterConfigs",
-        ApiKey::CreatePartitions => "CreatePartitions",
-        ApiKey::IncrementalAlterConfigs => "IncrementalAlterConfigs",
-        ApiKey::ListPartitionReassignments => "ListPartitionReassignments",
-        ApiKey::OffsetDelete => "OffsetDelete",
-        ApiKey::DescribeCluster => "DescribeCluster",
-        ApiKey::DescribeProducers => "DescribeProducers",
-        ApiKey::DescribeTransactions => "DescribeTransactions",
-        ApiKey::ListTransactions => "ListTransactions",
-        #[allow(unreachable_patterns, reason = "an API may be spoken that is not offered")]
-        _ => "other",
     }
 }

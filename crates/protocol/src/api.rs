@@ -27,6 +27,13 @@ macro_rules! apis {
             /// All of them, by rising key.
             pub const ALL: &[Self] = &[$( Self::$name, )*];
 
+            /// Kafka's name of it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( Self::$name => stringify!($name), )*
+                }
+            }
+
             /// The versions that can be decoded and encoded.
             pub fn versions(self) -> RangeInclusive<i16> {
                 match self {
