@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use highwater_coordinator::{Producer, TopicPartition};
+use highwater_coordinator::{Producer, TopicPartition, blocking};
 use highwater_protocol::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, ErrorCode};
 
-use crate::blocking::blocking;
 use crate::node::Node;
 use crate::producer_fenced;
 

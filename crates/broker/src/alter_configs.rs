@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::{Overrides, TopicConfig, check_name};
 use highwater_protocol::{
     AlterConfigsRequest, AlterConfigsResponse, ErrorCode, ReplacedConfigsResource,
     ReplacedConfigsResourceResponse,
 };
 
-use crate::blocking::blocking;
 use crate::describe_configs::{TOPIC, unknown_topic};
 use crate::fault::Fault;
 use crate::node::Node;

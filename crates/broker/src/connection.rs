@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use highwater_access::Principal;
+use highwater_coordinator::blocking;
 use highwater_log::Slice;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::blocking::blocking;
 use crate::counters;
 use crate::dispatch::{self, Refused};
 use crate::frame::{Frame, FrameError, FramePolicy, FrameReader};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::LogError;
 use highwater_protocol::{
     CreatePartitionsAssignment, CreatePartitionsRequest, CreatePartitionsResponse,
     CreatePartitionsTopic, CreatePartitionsTopicResult, ErrorCode,
 };
 
-use crate::blocking::blocking;
 use crate::fault::Fault;
 use crate::node::Node;
 

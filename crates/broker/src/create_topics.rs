@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::TopicConfig;
 use highwater_protocol::{
     CreatableTopic, CreatableTopicConfigs, CreatableTopicResult, CreateTopicsRequest,
@@ -10,7 +11,6 @@ use highwater_protocol::{
 };
 use uuid::Uuid;
 
-use crate::blocking::blocking;
 use crate::config_source;
 use crate::creation;
 use crate::fault::Fault;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_protocol::{
     DeleteRecordsPartition, DeleteRecordsPartitionResult, DeleteRecordsRequest,
     DeleteRecordsResponse, DeleteRecordsTopic, DeleteRecordsTopicResult, ErrorCode,
 };
 
-use crate::blocking::blocking;
 use crate::fault::Fault;
 use crate::node::Node;
 

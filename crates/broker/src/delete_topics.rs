@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_protocol::{
     DeletableTopicResult, DeleteTopicState, DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode,
 };
 
-use crate::blocking::blocking;
 use crate::fault::Fault;
 use crate::internal_topic::check_not_internal;
 use crate::node::Node;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::PartitionState;
 use highwater_protocol::{
     DescribableLogDirTopic, DescribeLogDirsPartition, DescribeLogDirsRequest,
     DescribeLogDirsResponse, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
 
-use crate::blocking::blocking;
 use crate::node::Node;
 
 pub(crate) async fn answer(

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::{ProducerState, check_name};
 use highwater_protocol::{
     ActiveProducer, DescribeProducersRequest, DescribeProducersResponse, DescribeProducersTopic,
     DescribedProducersPartition, DescribedProducersTopic,
 };
 
-use crate::blocking::blocking;
 use crate::fault::Fault;
 use crate::node::Node;
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
+use highwater_coordinator::blocking;
 use highwater_log::{Slice, Visible};
 use highwater_protocol::{ErrorCode, FetchRequest, FetchResponse, FetchableTopicResponse};
 use tokio::time::{Instant, sleep_until};
 
 use crate::authorized::Refused;
-use crate::blocking::blocking;
 use crate::connection::stopped;
 use crate::dispatch::Call;
 use crate::node::Node;

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::{ConfigKind, Overrides, TopicConfig, check_name};
 use highwater_protocol::{
     AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, ErrorCode,
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
 };
 
-use crate::blocking::blocking;
 use crate::describe_configs::{TOPIC, unknown_topic};
 use crate::fault::Fault;
 use crate::node::Node;

@@ -32,7 +32,6 @@ mod authorized_records;
 mod authorized_topics;
 mod authorized_transactions;
 mod awaited;
-mod blocking;
 mod broker;
 mod broker_settings;
 mod budget;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::{FoundOffset, Isolation, LogError, OffsetSpec};
 use highwater_protocol::{
     ErrorCode, ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest,
     ListOffsetsResponse, ListOffsetsTopic, ListOffsetsTopicResponse,
 };
 
-use crate::blocking::blocking;
 use crate::fault::Fault;
 use crate::node::Node;
 

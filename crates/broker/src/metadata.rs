@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use highwater_coordinator::blocking;
 use highwater_log::{PartitionState, TopicInfo, check_name};
 use highwater_protocol::{
     ErrorCode, MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseBroker,
     MetadataResponsePartition, MetadataResponseTopic,
 };
 
-use crate::blocking::blocking;
 use crate::config::AutoCreate;
 use crate::creation;
 use crate::fault::Fault;

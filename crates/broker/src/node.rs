@@ -1,7 +1,6 @@
 //! What every request of a broker sees.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use highwater_coordinator::Coordinator;
 use highwater_log::{Log, Partition};
@@ -32,10 +31,4 @@ impl Node {
     pub(crate) fn partition(&self, topic: &str, index: i32) -> Result<Arc<Partition>, Fault> {
         self.log.partition(topic, index).ok_or_else(|| Fault::unknown_partition(topic, index))
     }
-}
-
-/// Now, in milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

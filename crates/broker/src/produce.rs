@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use highwater_coordinator::blocking;
 use highwater_log::{Appended, LogError, Partition};
 use highwater_protocol::records::BatchHeader;
 use highwater_protocol::{
@@ -11,7 +12,6 @@ use highwater_protocol::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::blocking::blocking;
 use crate::dispatch::{Call, Refused};
 use crate::fault::Fault;
 use crate::internal_topic::check_not_internal;

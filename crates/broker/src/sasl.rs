@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use highwater_access::{Login, Mechanism, Principal, Refusal, Step};
+use highwater_coordinator::blocking;
 use highwater_protocol::{
     ApiKey, ErrorCode, SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest,
     SaslHandshakeResponse, Secret,
 };
 
-use crate::blocking::blocking;
 use crate::counters;
 use crate::dispatch::{self, Call, Refused};
 use crate::gate::Gate;

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use highwater_access::Certificate;
+use highwater_coordinator::blocking;
 use highwater_log::Slice;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_rustls::server::TlsStream;
-
-use crate::blocking::blocking;
 
 /// What comes from a peer.
 pub(crate) enum Source {

@@ -5,12 +5,12 @@
 
 use bytes::Bytes;
 use highwater_coordinator::Producer;
-use highwater_log::{AppendOptions, Origin, Partition};
+use highwater_log::{AppendOptions, Origin, Partition, now_ms};
 use highwater_protocol::ErrorCode;
 use highwater_protocol::records::BatchHeader;
 
 use crate::fault::Fault;
-use crate::node::{Node, now_ms};
+use crate::node::Node;
 
 /// The first version whose clients know TRANSACTION_ABORTABLE.
 const ABORTABLE_SINCE: i16 = 11;

@@ -1,9 +1,9 @@
-//! Work that waits for the disk, kept off the threads that answer.
+//! Work that waits for the disk, kept off the threads that serve connections.
 
 use tokio::task::spawn_blocking;
 
 /// Does `work` on a thread that may block. A panic in it is a panic here.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {

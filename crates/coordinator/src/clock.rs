@@ -1,7 +1,6 @@
 //! Time, as it is passed to the state machines.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use highwater_log::now_ms;
 use tokio::time::Instant;
 
 /// A moment: time-outs go by the one clock, what is stored bears the other.
@@ -25,16 +24,12 @@ impl Clock {
     }
 
     pub(crate) fn now(self) -> Now {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { tick_ms: millis(self.began.elapsed()), wall_ms: millis(since) }
+        let ticks = self.began.elapsed().as_millis();
+        Now { tick_ms: i64::try_from(ticks).unwrap_or(i64::MAX), wall_ms: now_ms() }
     }
 
     /// When it will be this tick.
     pub(crate) fn instant(self, tick_ms: i64) -> Instant {
         self.began + std::time::Duration::from_millis(u64::try_from(tick_ms).unwrap_or(0))
     }
-}
-
-fn millis(duration: std::time::Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use highwater_log::{Appended, EndMarker, LogError, MarkerKind, Partition};
+use highwater_log::{Appended, EndMarker, LogError, MarkerKind, Partition, now_ms};
 use tokio::time::sleep;
 
 use crate::CoordinatorError;
@@ -17,7 +17,6 @@ use crate::groups::CONSUMER_OFFSETS;
 use crate::transaction::{TopicPartition, TransactionMetadata, TransactionResult};
 use crate::transactional_id::TransactionalId;
 use crate::transactions::{Entry, Shared};
-use crate::wall_clock::now_ms;
 
 /// The first pause before markers are tried again, and the longest.
 const PAUSE: Duration = Duration::from_millis(20);

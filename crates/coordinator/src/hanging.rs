@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use highwater_log::EndMarker;
+use highwater_log::{EndMarker, now_ms};
 use highwater_protocol::ErrorCode;
 
 use crate::CoordinatorError;
 use crate::blocking::blocking;
 use crate::groups::CONSUMER_OFFSETS;
 use crate::transactions::Transactions;
-use crate::wall_clock::now_ms;
 
 impl Transactions {
     /// WriteTxnMarkers: writes a marker to one partition, and answers once it is on disk. Whether the

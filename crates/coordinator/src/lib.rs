@@ -44,8 +44,8 @@ mod transaction_tests;
 mod transactional_id;
 mod transactions;
 mod waiting;
-mod wall_clock;
 
+pub use blocking::blocking;
 pub(crate) use clock::Clock;
 pub use clock::Now;
 pub use commits::{StillOpen, TransactionalCommit};

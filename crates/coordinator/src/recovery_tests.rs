@@ -143,8 +143,7 @@ async fn an_idle_id_is_forgotten_for_good() {
     log.create_topic("a", 1, TopicConfig::default()).unwrap();
     let coordinator = start(&log);
     let producer = begin(&coordinator, &["a"]).await;
-    let (shared, now) =
-        (Arc::clone(&coordinator.transactions().shared), crate::wall_clock::now_ms());
+    let (shared, now) = (Arc::clone(&coordinator.transactions().shared), highwater_log::now_ms());
     let week = 7 * 24 * 60 * 60 * 1000 + 1000;
     shared.sweep(now).await;
     assert_eq!(described(&coordinator).await.state, TransactionState::Ongoing);

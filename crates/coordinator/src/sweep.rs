@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use highwater_log::now_ms;
 use tokio::time::sleep;
 
 use crate::blocking::blocking;
 use crate::transaction_log::{self, Logged};
 use crate::transactional_id::TransactionalId;
 use crate::transactions::{Entry, Ids, Shared, refused};
-use crate::wall_clock::now_ms;
 use crate::{CoordinatorError, StateEntry, transaction_counters};
 
 /// The first pause before the state is read back again after an error, and the longest.

@@ -1,10 +1,10 @@
 //! How transactions stand, for those who ask: ListTransactions and DescribeTransactions.
 
+use highwater_log::now_ms;
 use highwater_protocol::ErrorCode;
 
 use crate::transaction::{TransactionMetadata, TransactionState};
 use crate::transactions::Transactions;
-use crate::wall_clock::now_ms;
 
 /// Which transactional ids are wanted; an empty list wants them all.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_log::Log;
+use highwater_log::{Log, now_ms};
 use highwater_protocol::ErrorCode;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -20,7 +20,6 @@ use crate::transaction::{
 };
 use crate::transaction_log::{self, MAX_STATE_BYTES};
 use crate::transactional_id::TransactionalId;
-use crate::wall_clock::now_ms;
 use crate::{CoordinatorError, Groups, StateRecord, StateTopic, Written, transaction_counters};
 
 /// Where transactional ids stand.

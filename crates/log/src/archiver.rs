@@ -1,13 +1,10 @@
 //! The thread that copies closed segments into the archive.
 
-use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::Weak;
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-
-use crate::LogError;
 use crate::archive::Archive;
+use crate::background::Stop;
 use crate::counters;
 use crate::log::{Inner, Topic};
 use crate::retention::{Spare, retained};
@@ -18,45 +15,10 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How long an archive that does not work is left alone.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The thread.
-#[derive(Debug, Default)]
-pub(crate) struct Archiver {
-    stopped: Arc<(Mutex<bool>, Condvar)>,
-}
-
-impl Archiver {
-    /// Starts it, if the log has an archive and is to do something by itself.
-    pub(crate) fn start(&self, log: &Arc<Inner>) -> Result<Option<JoinHandle<()>>, LogError> {
-        if log.archive.is_none() || log.config.housekeeping.is_none() {
-            return Ok(None);
-        }
-        let stopped = Arc::clone(&self.stopped);
-        let log = Arc::downgrade(log);
-        thread::Builder::new()
-            .name("log-archiver".to_owned())
-            .spawn(move || run(&log, &stopped))
-            .map(Some)
-            .map_err(LogError::io("start", "the archiving thread".as_ref()))
-    }
-
-    pub(crate) fn stop(&self) {
-        let (stopped, wake) = &*self.stopped;
-        *stopped.lock() = true;
-        wake.notify_all();
-    }
-}
-
-fn run(log: &Weak<Inner>, stopped: &(Mutex<bool>, Condvar)) {
-    let (stopped, wake) = stopped;
+/// Archives until it is stopped.
+pub(crate) fn run(log: &Weak<Inner>, stop: &Stop) {
     let mut wait = EVERY;
-    loop {
-        let mut stop = stopped.lock();
-        let until = Instant::now() + wait;
-        while !*stop && !wake.wait_until(&mut stop, until).timed_out() {}
-        if *stop {
-            return;
-        }
-        drop(stop);
+    while stop.pause(wait) {
         let Some(log) = log.upgrade() else { return };
         log.archive_closed();
         let works = log.archive.as_ref().is_none_or(|archive| archive.fault().is_none());
@@ -99,12 +61,6 @@ impl Inner {
             );
         }
         removed
-    }
-}
-
-impl Drop for Archiver {
-    fn drop(&mut self) {
-        self.stop();
     }
 }
 

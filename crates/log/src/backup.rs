@@ -17,12 +17,12 @@ use crate::copy_error::CopyError;
 use crate::directory::make_private_dir;
 use crate::durable_file;
 use crate::fs::{FileSystem, OpenMode};
-use crate::housekeeper::now_ms;
 use crate::log::{Inner, Topic};
 use crate::manifest::{self, PartitionManifest, SegmentManifest, TopicManifest};
 use crate::partition::Partition;
 use crate::segment::Segment;
 use crate::segment_copy::{CopyProgress, Extract, is_there, make_folder};
+use crate::wall_clock::now_ms;
 use crate::{Log, LogError, TopicInfo, Watermarks};
 
 /// Lists what a whole backup consists of.

@@ -1,17 +1,17 @@
 //! The thread that compacts: the partition with the most to gain first, one at a time.
 
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::LogError;
+use crate::background::Stop;
 use crate::cleanable::Cleanable;
 use crate::cleaning::{Cleaned, Means};
 use crate::counters;
-use crate::housekeeper::now_ms;
 use crate::log::Inner;
 use crate::partition::Partition;
-use crate::throttle::{Stop, Throttle};
+use crate::retry::Retry;
+use crate::throttle::Throttle;
+use crate::wall_clock::now_ms;
 
 /// How compaction works.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,74 +31,16 @@ impl Default for CompactionConfig {
     }
 }
 
-/// The compacting thread's end of the rope.
-#[derive(Debug, Default)]
-pub(crate) struct Cleaner {
-    stop: Stop,
-}
+/// When a partition may be compacted again over which a pass has failed: what broke it will not mend at once.
+pub(crate) type Uncleanable = Retry<60_000, 3_600_000>;
 
-/// Why a partition is not compacted for now: a pass over it has failed.
-#[derive(Debug, Default)]
-pub(crate) struct Uncleanable {
-    failures: u32,
-    until_ms: i64,
-}
-
-impl Uncleanable {
-    const FIRST_MS: i64 = 60_000;
-    const MOST_MS: i64 = 3_600_000;
-
-    fn is_over(&self, now_ms: i64) -> bool {
-        now_ms >= self.until_ms
-    }
-
-    /// The wait doubles from one failure to the next.
-    fn failed(&mut self, now_ms: i64) -> i64 {
-        let wait = (Self::FIRST_MS << self.failures.min(6)).min(Self::MOST_MS);
-        self.failures += 1;
-        self.until_ms = now_ms.saturating_add(wait);
-        wait
-    }
-}
-
-impl Cleaner {
-    /// Starts the thread, if the log is to have one. It ends with the log.
-    pub(crate) fn start(&self, log: &Arc<Inner>) -> Result<Option<JoinHandle<()>>, LogError> {
-        if log.config.housekeeping.is_none() {
-            return Ok(None);
-        }
-        let config = log.config.compaction.clone();
-        let stop = Arc::clone(&self.stop);
-        let log = Arc::downgrade(log);
-        thread::Builder::new()
-            .name("log-cleaner".to_owned())
-            .spawn(move || run(&log, &stop, &config))
-            .map(Some)
-            .map_err(LogError::io("start", "the compacting thread".as_ref()))
-    }
-
-    pub(crate) fn stop(&self) {
-        let (stopped, wake) = &*self.stop;
-        *stopped.lock() = true;
-        wake.notify_all();
-    }
-}
-
-fn run(log: &Weak<Inner>, stop: &Stop, config: &CompactionConfig) {
-    let (stopped, wake) = &**stop;
-    loop {
-        let mut ends = stopped.lock();
-        if !*ends {
-            wake.wait_for(&mut ends, config.interval);
-        }
-        if *ends {
-            return;
-        }
-        drop(ends);
+/// Compacts until it is stopped.
+pub(crate) fn run(log: &Weak<Inner>, stop: &Stop, config: &CompactionConfig) {
+    while stop.pause(config.interval) {
         let means = || Means {
             now_ms: now_ms(),
             buffer_bytes: config.buffer_bytes,
-            throttle: Throttle::new(config.bytes_per_second, Arc::clone(stop)),
+            throttle: Throttle::new(config.bytes_per_second, stop.clone()),
         };
         // The log is not held during a pass, so that it can end.
         while let Some((partition, cleanable)) =
@@ -128,7 +70,7 @@ impl Inner {
         let mut dirtiest: Option<(Arc<Partition>, Cleanable)> = None;
         let (mut most, mut waiting) = (0.0, 0);
         for partition in self.partitions() {
-            if !partition.uncleanable.lock().is_over(now_ms) {
+            if !partition.uncleanable.lock().is_due(now_ms) {
                 waiting += 1;
                 continue;
             }
@@ -145,7 +87,7 @@ impl Inner {
 }
 
 impl Partition {
-    /// A pass that fails is told, and tried again after a while: what broke it will not mend at once.
+    /// A pass that fails is told, and tried again after a while.
     fn clean_and_tell(&self, cleanable: &Cleanable, means: &Means) -> bool {
         let began = Instant::now();
         let partition = self.place.name();
@@ -167,19 +109,5 @@ impl Partition {
                 true
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn after_a_failure_it_waits_longer_each_time() {
-        let mut uncleanable = Uncleanable::default();
-        assert!(uncleanable.is_over(0));
-        assert_eq!(uncleanable.failed(1000), 60_000);
-        assert!(!uncleanable.is_over(60_999) && uncleanable.is_over(61_000));
-        assert_eq!((0..10).map(|_| uncleanable.failed(0)).max(), Some(3_600_000));
     }
 }

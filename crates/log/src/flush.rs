@@ -5,13 +5,12 @@
 //! meanwhile waits together for the next one.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::background::Background;
 use crate::counters;
 use crate::partition::Partition;
 use crate::{LogError, PartitionState};
@@ -46,17 +45,16 @@ pub(crate) enum FlushTurn {
 
 impl FlushQueue {
     /// Starts the threads of the pool.
-    pub(crate) fn start(self: &Arc<Self>, threads: usize) -> Result<Vec<JoinHandle<()>>, LogError> {
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        background: &Background,
+        threads: usize,
+    ) -> Result<(), LogError> {
         self.waiting.lock().manned = threads > 0;
-        (0..threads)
-            .map(|number| {
-                let queue = Arc::clone(self);
-                thread::Builder::new()
-                    .name(format!("log-flush-{number}"))
-                    .spawn(move || queue.run())
-                    .map_err(LogError::io("start", "a flush thread".as_ref()))
-            })
-            .collect()
+        (0..threads).try_for_each(|number| {
+            let queue = Arc::clone(self);
+            background.start(&format!("log-flush-{number}"), move |_| queue.run())
+        })
     }
 
     /// Ends the threads once they have done what they are at.
@@ -165,13 +163,4 @@ impl Partition {
         }
         poisoned
     }
-}
-
-/// Waits for threads that were told to end; not for the caller's own.
-pub(crate) fn join(threads: Vec<JoinHandle<()>>) -> io::Result<()> {
-    let me = thread::current().id();
-    threads
-        .into_iter()
-        .filter(|thread| thread.thread().id() != me)
-        .try_for_each(|thread| thread.join().map_err(|_| io::Error::other("a thread panicked")))
 }

@@ -1,58 +1,23 @@
 //! What has to be done from time to time.
 
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-
+use crate::background::Stop;
 use crate::log::Inner;
 use crate::partition::Partition;
 use crate::retention::{Spare, retained};
+use crate::wall_clock::now_ms;
 use crate::{Flush, LogError, PartitionState};
 
 /// How often retention runs while appends are refused.
 const AT_LIMIT: Duration = Duration::from_secs(1);
 
-/// The thread that looks after the partitions.
-#[derive(Debug, Default)]
-pub(crate) struct Housekeeper {
-    stopped: Arc<(Mutex<bool>, Condvar)>,
-}
-
-impl Housekeeper {
-    /// Starts the thread, if the log is to have one. It ends with the log.
-    pub(crate) fn start(&self, log: &Arc<Inner>) -> Result<Option<JoinHandle<()>>, LogError> {
-        let Some(every) = log.config.housekeeping else { return Ok(None) };
-        let stopped = Arc::clone(&self.stopped);
-        let log = Arc::downgrade(log);
-        thread::Builder::new()
-            .name("log-housekeeper".to_owned())
-            .spawn(move || run(&log, &stopped, every))
-            .map(Some)
-            .map_err(LogError::io("start", "the housekeeping thread".as_ref()))
-    }
-
-    pub(crate) fn stop(&self) {
-        let (stopped, wake) = &*self.stopped;
-        *stopped.lock() = true;
-        wake.notify_all();
-    }
-}
-
-fn run(log: &Weak<Inner>, stopped: &(Mutex<bool>, Condvar), every: Duration) {
-    let (stopped, wake) = stopped;
+/// Looks after the partitions until it is stopped.
+pub(crate) fn run(log: &Weak<Inner>, stop: &Stop, every: Duration) {
     let (mut flushed, mut retained) = (Instant::now(), Instant::now());
-    loop {
-        let mut stop = stopped.lock();
-        if !*stop {
-            wake.wait_for(&mut stop, every);
-        }
-        if *stop {
-            return;
-        }
-        drop(stop);
+    while stop.pause(every) {
         let Some(log) = log.upgrade() else { return };
         log.housekeep(now_ms());
         if flushed.elapsed() >= log.config.flush_interval {
@@ -157,10 +122,4 @@ impl Partition {
             }
         }
     }
-}
-
-/// Now, in milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

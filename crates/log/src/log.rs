@@ -3,30 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 use crate::archive::{Archive, ArchiveConfig};
-use crate::archiver::Archiver;
+use crate::background::{Background, Stop};
 use crate::catalog::{Catalog, Stage, Stored};
 use crate::checkpoint::Place;
-use crate::cleaner::{Cleaner, CompactionConfig};
+use crate::cleaner::CompactionConfig;
 use crate::directory::Directory;
-use crate::flush::{self, FlushQueue};
-use crate::hold;
-use crate::housekeeper::{Housekeeper, now_ms};
+use crate::flush::FlushQueue;
 use crate::opening::Opening;
 use crate::partition::Partition;
 use crate::recovery::Ended;
 use crate::space::Space;
 use crate::topic::{MAX_PARTITIONS, check_name};
+use crate::wall_clock::now_ms;
 use crate::{
     CopyError, FileSystem, LogError, Overrides, PartitionState, TopicConfig, TopicInfo, Volume,
 };
+use crate::{archiver, cleaner, hold, housekeeper};
 
 /// Producer ids set aside on disk at a time; those not given are lost with a crash.
 const PRODUCER_ID_BLOCK: i64 = 1000;
@@ -94,10 +93,7 @@ pub(crate) struct Inner {
     pub(crate) archive: Option<Arc<Archive>>,
     queue: Arc<FlushQueue>,
     pub(crate) space: Arc<Space>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    housekeeper: Housekeeper,
-    archiver: Archiver,
-    cleaner: Cleaner,
+    background: Background,
     closed: Mutex<bool>,
 }
 
@@ -139,8 +135,6 @@ impl Log {
         let catalog = Catalog::open(Arc::clone(&directory.fs), dir)?;
         let unused = directory.read_producer_ids()?;
         let log_ends = directory.take_clean_mark()?;
-        let queue = Arc::new(FlushQueue::default());
-        let threads = queue.start(config.flush_threads)?;
         let space = Arc::new(Space::new(config.total_max_bytes));
         let archive = config.archive.clone().map(|archive| {
             let (fs, cluster_id) = (Arc::clone(&directory.fs), directory.cluster_id.clone());
@@ -155,22 +149,17 @@ impl Log {
             producer_ids: Mutex::new(ProducerIds { next: unused, end: unused }),
             restoring: Mutex::default(),
             archive,
-            queue,
+            queue: Arc::default(),
             space,
-            threads: Mutex::new(threads),
-            housekeeper: Housekeeper::default(),
-            archiver: Archiver::default(),
-            cleaner: Cleaner::default(),
+            background: Background::default(),
             closed: Mutex::new(false),
         };
         let log = Self { inner: Arc::new(inner) };
+        log.inner.queue.start(&log.inner.background, log.inner.config.flush_threads)?;
         log.open_topics(&log_ends)?;
         log.inner.pass_known_producers();
         log.inner.expire_producers(now_ms());
-        let housekeeper = log.inner.housekeeper.start(&log.inner)?;
-        let archiver = log.inner.archiver.start(&log.inner)?;
-        let cleaner = log.inner.cleaner.start(&log.inner)?;
-        log.inner.threads.lock().extend(housekeeper.into_iter().chain(archiver).chain(cleaner));
+        log.inner.start_threads()?;
         Ok(log)
     }
 
@@ -585,18 +574,32 @@ impl Inner {
         }
     }
 
+    /// What is done from time to time, if the log is to do something by itself.
+    fn start_threads(self: &Arc<Self>) -> Result<(), LogError> {
+        let Some(every) = self.config.housekeeping else { return Ok(()) };
+        self.start_thread("log-housekeeper", move |log, stop| housekeeper::run(log, stop, every))?;
+        if self.archive.is_some() {
+            self.start_thread("log-archiver", archiver::run)?;
+        }
+        let config = self.config.compaction.clone();
+        self.start_thread("log-cleaner", move |log, stop| cleaner::run(log, stop, &config))
+    }
+
+    fn start_thread(
+        self: &Arc<Self>,
+        name: &str,
+        work: impl FnOnce(&Weak<Self>, &Stop) + Send + 'static,
+    ) -> Result<(), LogError> {
+        let log = Arc::downgrade(self);
+        self.background.start(name, move |stop| work(&log, stop))
+    }
+
     fn stop_threads(&self) {
         self.queue.stop();
-        self.housekeeper.stop();
-        self.archiver.stop();
         if let Some(archive) = &self.archive {
             archive.stop();
         }
-        self.cleaner.stop();
-        let threads = std::mem::take(&mut *self.threads.lock());
-        if let Err(error) = flush::join(threads) {
-            tracing::error!(%error, "a thread of the log ended badly");
-        }
+        self.background.end();
     }
 }
 

@@ -20,7 +20,7 @@ use crate::opening::Found;
 use crate::producers::Producers;
 use crate::recovery::{Ended, Recovered, recover};
 use crate::recovery_point::Written;
-use crate::reopen::Retry;
+use crate::reopen::Reopening;
 use crate::segment::Segment;
 use crate::space::{Share, Space};
 use crate::unsettled::Unsettled;
@@ -67,7 +67,7 @@ pub struct Partition {
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) producers: Producers,
-    pub(crate) retry: Retry,
+    pub(crate) retry: Reopening,
     /// When the active segment took its first record, in milliseconds; None while it is empty.
     pub(crate) active_since_ms: Option<i64>,
     /// None until it is written for what stands now.
@@ -154,7 +154,7 @@ impl Partition {
     ) -> Result<(), LogError> {
         writer.active_since_ms = first_time(found.segments.last(), now_ms)?;
         writer.producers = found.producers;
-        writer.retry = Retry::default();
+        writer.retry = Reopening::default();
         writer.recovery_point = None;
         self.set_cleaned_to(found.cleaned_to);
         let end = end_of(&found.segments);

@@ -6,37 +6,19 @@ use std::sync::Arc;
 use crate::LogError;
 use crate::checkpoint::Place;
 use crate::fs::OpenMode;
-use crate::housekeeper::now_ms;
 use crate::marks::Mark;
 use crate::partition::{Partition, Writer};
 use crate::recovery::Ended;
+use crate::retry::Retry;
+use crate::wall_clock::now_ms;
 
 const PROBE: &str = "probe.tmp";
 
 /// What the probe writes, in bytes: enough that the disk has to give a block.
 const PROBE_BYTES: usize = 4096;
 
-/// When the next attempt is due; the wait doubles from one to the next.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Retry {
-    failures: u32,
-    next_ms: i64,
-}
-
-impl Retry {
-    const FIRST_MS: i64 = 100;
-    const MOST_MS: i64 = 10_000;
-
-    pub(crate) fn failed(&mut self, now_ms: i64) {
-        let wait = Self::FIRST_MS << self.failures.min(10);
-        self.failures += 1;
-        self.next_ms = now_ms + wait.min(Self::MOST_MS);
-    }
-
-    pub(crate) fn is_due(&self, now_ms: i64) -> bool {
-        now_ms >= self.next_ms
-    }
-}
+/// When a partition is tried again that is poisoned or could not be opened.
+pub(crate) type Reopening = Retry<100, 10_000>;
 
 impl Partition {
     /// Cuts everything from `offset` on and begins a new leader epoch; a batch that holds `offset`

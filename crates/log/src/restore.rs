@@ -15,7 +15,6 @@ use crate::directory::{self, RESTORING, make_private_dir};
 use crate::durable_file;
 use crate::epochs::Epochs;
 use crate::fs::{FileSystem, OpenMode};
-use crate::housekeeper::now_ms;
 use crate::log::Inner;
 use crate::manifest::{PartitionManifest, TopicManifest};
 use crate::partition::Partition;
@@ -23,6 +22,7 @@ use crate::recovery::Ended;
 use crate::segment::Segment;
 use crate::segment_copy::{CopyProgress, put_back};
 use crate::topic::check_name;
+use crate::wall_clock::now_ms;
 use crate::{EndMarker, Log, LogError, MarkerKind, TopicConfig, TopicInfo};
 
 /// What was restored.

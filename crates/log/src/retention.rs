@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::hold;
-use crate::housekeeper::now_ms;
 use crate::partition::Partition;
 use crate::segment::Segment;
+use crate::wall_clock::now_ms;
 use crate::{LogError, TopicConfig};
 
 /// What retention has to know of a segment.

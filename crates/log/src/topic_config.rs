@@ -209,29 +209,8 @@ impl TopicConfig {
 impl Default for TopicConfig {
     /// Kafka's defaults, and `highwater.flush=durable`.
     fn default() -> Self {
-        const WEEK_MS: i64 = 604_800_000;
-        Self {
-            overrides: Overrides::new(),
-            cleanup: Cleanup { delete: true, compact: false },
-            compaction: Compaction {
-                min_dirty_ratio: 0.5,
-                min_lag_ms: 0,
-                max_lag_ms: i64::MAX,
-                delete_retention_ms: 86_400_000,
-            },
-            retention_ms: Some(WEEK_MS),
-            retention_bytes: None,
-            roll: Roll { bytes: 1 << 30, ms: WEEK_MS, jitter_ms: 0, index_bytes: 10 << 20 },
-            max_message_bytes: 1_048_588,
-            stored_as: None,
-            timestamp_type: TimestampType::CreateTime,
-            timestamp_bound: TimestampBound { before_ms: i64::MAX, after_ms: 3_600_000 },
-            index_interval_bytes: 4096,
-            flush: Flush::Durable,
-            flush_bound: FlushBound { messages: i64::MAX, ms: i64::MAX },
-            archive: None,
-            holds: Vec::new(),
-        }
+        #[expect(clippy::expect_used, reason = "a test reads the defaults")]
+        Self::parse(Overrides::new()).expect("the defaults are values of their settings")
     }
 }
 
@@ -428,8 +407,20 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_those_of_the_texts() {
-        assert_eq!(parse(&[]).unwrap(), TopicConfig::default());
+    fn the_defaults_are_kafkas_and_durable() {
+        let config = TopicConfig::default();
+        let week = 604_800_000;
+        assert_eq!(config.cleanup, Cleanup { delete: true, compact: false });
+        assert_eq!((config.retention_ms, config.retention_bytes), (Some(week), None));
+        let roll = Roll { bytes: 1 << 30, ms: week, jitter_ms: 0, index_bytes: 10 << 20 };
+        assert_eq!((config.roll, config.index_interval_bytes), (roll, 4096));
+        assert_eq!((config.max_message_bytes, config.stored_as), (1_048_588, None));
+        let bound = TimestampBound { before_ms: i64::MAX, after_ms: 3_600_000 };
+        assert_eq!(config.timestamp_bound, bound);
+        assert_eq!(config.timestamp_type, TimestampType::CreateTime);
+        assert_eq!(config.compaction.delete_retention_ms, 86_400_000);
+        assert_eq!((config.flush, config.archive), (Flush::Durable, None));
+        assert!(config.overrides().is_empty() && config.holds.is_empty());
     }
 
     #[test]

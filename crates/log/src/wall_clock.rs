@@ -1,9 +1,9 @@
-//! The time.
+//! The time, as records and files bear it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now, in milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
