@@ -1,4 +1,4 @@
-.PHONY: help demo test bench-postgres bench-log compat mutants-log fuzz docs dist
+.PHONY: help demo test soak bench-postgres bench-log compat mutants-log fuzz docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,6 +11,7 @@ help:
 	@echo "ONCE=1 make demo   the same, ending after the comparison"
 	@echo "KAFKA=apache make demo  the same on Apache Kafka; KAFKA=apache-sasl: over TLS and with a SCRAM login"
 	@echo "make test          everything that is checked: format, lints, tests, the demo and its four breaks"
+	@echo "make soak          the proofs of the log in full length: a night; SHARE=100 make soak: a hundredth of it"
 	@echo "make mutants-log   leaves out each sync and each cut of the log: a test must notice every one"
 	@echo "make fuzz          every parser under cargo-fuzz, MINUTES=10 in all; needs a nightly toolchain"
 	@echo "make docs          the documentation as a book, in target/book"
@@ -38,6 +39,10 @@ dist:
 	@testing/install/install.sh
 	@packaging/dist.sh
 	@packaging/test.sh
+
+soak:
+	@testing/install/install.sh test
+	@python3 testing/soak.py
 
 mutants-log:
 	@testing/install/install.sh test

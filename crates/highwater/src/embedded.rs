@@ -121,6 +121,7 @@ async fn open_log(settings: &Settings, gate: &Gate) -> Result<Log, Failure> {
         archive,
         compaction,
         producer_id_expiration: settings.producer_id_expiration,
+        retention_interval: settings.retention_interval,
         ..LogConfig::default()
     };
     let opening = gate.readiness.opening();

@@ -36,6 +36,7 @@ pub(crate) struct Settings {
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) log_limit: LogLimit,
     pub(crate) producer_id_expiration: Duration,
+    pub(crate) retention_interval: Duration,
     /// Where closed segments are kept before they are removed.
     pub(crate) archive: Option<ArchiveConfig>,
     /// Below which the server writes backups.
@@ -175,6 +176,13 @@ fn keys_of_parts() -> Vec<ConfigKey> {
         ),
         key("log.producer_id_expiration_ms", MILLIS, Some("86400000"), Low, PRODUCER_EXPIRATION),
         key(
+            "log.retention_interval_ms",
+            millis(100, 86_400_000),
+            Some("300000"),
+            Low,
+            "How often topics are looked at for what their retention lets go, and for producers to forget, in milliseconds. Kafka's log.retention.check.interval.ms.",
+        ),
+        key(
             "worker.offset_flush_interval_ms",
             millis(10, 3_600_000),
             Some("1000"),
@@ -306,6 +314,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
         producer_id_expiration: millis(&config, "log.producer_id_expiration_ms"),
+        retention_interval: millis(&config, "log.retention_interval_ms"),
         archive: copy_settings::archive(&config).map_err(|problem| refused(place, &[problem]))?,
         backup_dir: given("backup.dir").map(PathBuf::from),
         compaction: compaction_settings::config(&config),
