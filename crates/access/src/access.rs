@@ -40,8 +40,16 @@ enum Listeners {
     Unlocked(Principal),
     /// For the server's own parts alone.
     Own,
-    /// For users of a file; the stamp is that of the file as it was last looked at.
-    Users(UsersFile, Mutex<Option<Stamp>>),
+    /// For users of a file.
+    Users(UsersFile, Mutex<Seen>),
+}
+
+/// A users file as it was last looked at.
+#[derive(Debug)]
+struct Seen {
+    stamp: Option<Stamp>,
+    /// The code of why it could not be read then. The system may let it be read the next time.
+    unread: Option<&'static str>,
 }
 
 /// What the server's own parts log in with, made at each start (rule L9).
@@ -107,7 +115,8 @@ impl Access {
     pub fn of_users(file: UsersFile) -> Result<Self, AccessError> {
         let stamp = file.stamp();
         let contents = file.read()?;
-        Ok(Self::with(Listeners::Users(file, Mutex::new(stamp)), contents))
+        let seen = Mutex::new(Seen { stamp, unread: None });
+        Ok(Self::with(Listeners::Users(file, seen), contents))
     }
 
     /// Who everybody is; none where one has to log in.
@@ -119,21 +128,36 @@ impl Access {
     }
 
     /// Reads the users again if their file has changed. Users stay as they were where it cannot be
-    /// read; the error comes once a change of the file.
+    /// read, which is tried again; the error comes once a change of the file.
     ///
     /// # Errors
     /// When the file has changed and cannot be read.
     pub fn refresh(&self) -> Result<bool, AccessError> {
         let Listeners::Users(file, seen) = &self.kind else { return Ok(false) };
         let mut seen = seen.lock();
-        let now = file.stamp();
-        if *seen == now {
+        let stamp = file.stamp();
+        let (unchanged, told) = (seen.stamp == stamp, seen.unread);
+        if unchanged && told.is_none_or(|code| code != AccessError::FILE) {
             return Ok(false);
         }
-        *seen = now;
-        let contents = file.read()?;
-        *self.contents.write() = Arc::new(contents);
-        Ok(true)
+        seen.stamp = stamp;
+        match file.read() {
+            Ok(contents) => {
+                seen.unread = None;
+                *self.contents.write() = Arc::new(contents);
+                Ok(true)
+            }
+            Err(error) => {
+                seen.unread = Some(error.code());
+                if unchanged && told == seen.unread { Ok(false) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Whether somebody who was let in as a user is none any more.
+    pub fn is_gone(&self, principal: &Principal) -> bool {
+        let Principal::User(name) = principal else { return false };
+        self.contents.read().users.get(name).is_none()
     }
 
     /// Whether somebody may do something. Changes of the users count at once.
@@ -253,8 +277,56 @@ mod tests {
         std::fs::write(file.path(), good).unwrap();
         assert!(access.refresh().unwrap());
         std::fs::remove_file(file.path()).unwrap();
-        assert!(access.refresh().is_err());
+        assert!(access.refresh().is_err() && !access.refresh().unwrap());
         assert!(plain(&access, b"\0ann\0secret of ann").is_ok());
+    }
+
+    /// A mode that was mended changes no byte of the file, and no time of writing.
+    #[test]
+    fn a_file_that_may_be_read_again_is_read_again() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_dir, file) = with_ann();
+        let access = Access::of_users(file.clone()).unwrap();
+        let mode = |mode| {
+            std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        put(&file, "ann", b"another one", None);
+        mode(0o644);
+        assert!(access.refresh().is_err());
+        mode(0o600);
+        assert!(access.refresh().unwrap());
+        assert!(plain(&access, b"\0ann\0another one").is_ok());
+    }
+
+    #[test]
+    fn what_the_system_did_not_let_read_is_tried_again() {
+        let (dir, file) = with_ann();
+        let access = Access::of_users(file.clone()).unwrap();
+        let Listeners::Users(_, seen) = &access.kind else { panic!("it has users") };
+        put(&file, "ann", b"another one", None);
+        // As after a read for which no descriptor was free.
+        *seen.lock() = Seen { stamp: file.stamp(), unread: Some(AccessError::FILE) };
+        assert!(access.refresh().unwrap() && !access.refresh().unwrap());
+        assert!(plain(&access, b"\0ann\0another one").is_ok());
+        let nothing = UsersFile::new(dir.path().join("nothing"));
+        assert_eq!(nothing.read().unwrap_err().code(), AccessError::FILE);
+    }
+
+    #[test]
+    fn who_was_removed_is_gone_and_the_server_never_is() {
+        let (_dir, file) = with_ann();
+        let access = Access::of_users(file.clone()).unwrap();
+        let ann = Principal::user("ann");
+        assert!(!access.is_gone(&ann));
+        file.change(|users| {
+            users.remove("ann");
+            Ok(())
+        })
+        .unwrap();
+        access.refresh().unwrap();
+        assert!(access.is_gone(&ann));
+        let (private, _) = Access::private();
+        assert!(!private.is_gone(&Principal::Server) && !access.is_gone(&Principal::Anonymous));
     }
 
     /// Salt and iterations of a name are the same at each try, there or not, over restarts too.

@@ -78,10 +78,12 @@ pub enum AccessError {
 }
 
 impl AccessError {
+    pub(crate) const FILE: &'static str = "USERS_FILE";
+
     /// A code that stays the same from release to release.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::File { .. } => "USERS_FILE",
+            Self::File { .. } => Self::FILE,
             Self::Exposed { .. } => "USERS_FILE_EXPOSED",
             Self::Invalid { .. } => "USERS_FILE_INVALID",
             Self::Exists { .. } => "USER_EXISTS",

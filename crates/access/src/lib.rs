@@ -29,6 +29,7 @@ mod attempts;
 mod certificate;
 mod decoy;
 mod error;
+pub mod fuzz;
 mod grant;
 mod login;
 mod mechanism;

@@ -110,8 +110,14 @@ impl Challenge {
         let mut parts = without_proof.split(',');
         let binding = parts.next().and_then(|part| part.strip_prefix("c=")).ok_or(malformed)?;
         let nonce = parts.next().and_then(|part| part.strip_prefix("r=")).ok_or(malformed)?;
-        if binding != BASE64.encode(&self.gs2_header) || nonce != self.nonce {
+        if binding != BASE64.encode(&self.gs2_header) {
             return Err(malformed);
+        }
+        // The whole of it, as RFC 5802 (5.1) asks and Apache Kafka does since CVE-2024-56128.
+        if nonce != self.nonce {
+            return Err(Refusal::Malformed(
+                "its nonce is not the one it was told; librdkafka before 2.6.1 doubles its own part",
+            ));
         }
         let said = format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
         let hash = self.verifier.hash;
@@ -205,6 +211,8 @@ mod tests {
         for broken in [
             last.replace("c=biws", "c=eSws"),
             last.replace("r=rOpr", "r=rOps"),
+            // What librdkafka said before 2.6.1.
+            last.replace("r=rOpr", "r=rOprNGfwEbeRWgbNEkqOrOpr"),
             last.replace(",p=", ",q="),
             "c=biws".to_owned(),
             String::new(),

@@ -63,7 +63,8 @@ struct Entry {
     credentials: Vec<String>,
 }
 
-/// What tells one state of a file from another.
+/// What tells one state of a file from another: inode, length, and the time of the last change, of its
+/// mode and owner, too.
 pub(crate) type Stamp = (u64, u64, i64, i64);
 
 impl UsersFile {
@@ -82,13 +83,22 @@ impl UsersFile {
     /// # Errors
     /// When it cannot be read, when others may read it, when its text is none of a users file.
     pub fn read(&self) -> Result<Contents, AccessError> {
+        // Before it is opened: a pipe would keep us waiting.
+        let metadata = std::fs::metadata(&self.path).map_err(|error| self.failed(error))?;
+        if !metadata.is_file() {
+            return Err(self.failed(std::io::Error::other("it is no file")));
+        }
         let file = File::open(&self.path).map_err(|error| self.failed(error))?;
         let mode = file.metadata().map_err(|error| self.failed(error))?.mode() & 0o777;
         if mode & 0o027 != 0 {
             return Err(AccessError::Exposed { path: self.path.clone(), mode });
         }
         let mut text = String::new();
-        file.take(LARGEST).read_to_string(&mut text).map_err(|error| self.failed(error))?;
+        file.take(LARGEST + 1).read_to_string(&mut text).map_err(|error| self.failed(error))?;
+        // What is cut off could be read as fewer users.
+        if text.len() as u64 > LARGEST {
+            return Err(self.failed(std::io::Error::other("it is larger than 16 MiB")));
+        }
         self.parse(&text)
     }
 
@@ -125,7 +135,7 @@ impl UsersFile {
     /// What tells this state of the file from another; none where it cannot be looked at.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         let file = std::fs::metadata(&self.path).ok()?;
-        Some((file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+        Some((file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
     }
 
     fn failed(&self, source: std::io::Error) -> AccessError {
@@ -151,7 +161,7 @@ impl UsersFile {
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     }
 
-    fn parse(&self, text: &str) -> Result<Contents, AccessError> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Contents, AccessError> {
         let at = |offset: usize| 1 + text.bytes().take(offset).filter(|b| *b == b'\n').count();
         let invalid =
             |line: usize, why: String| AccessError::Invalid { path: self.path.clone(), line, why };
@@ -165,10 +175,11 @@ impl UsersFile {
             .ok_or_else(|| invalid(1, "decoy_key is not 32 bytes in base64".to_owned()))?;
         let mut users = Users::default();
         for entry in document.users {
-            let line = at(entry.name.span().start);
-            let user = entry.user().map_err(|why| invalid(line, why))?;
+            // Lines are counted where one is named, not once a user.
+            let start = entry.name.span().start;
+            let user = entry.user().map_err(|why| invalid(at(start), why))?;
             if users.get(&user.name).is_some() {
-                return Err(invalid(line, format!("user {} stands here twice", user.name)));
+                return Err(invalid(at(start), format!("user {} stands here twice", user.name)));
             }
             users.put(user);
         }
@@ -201,7 +212,7 @@ impl Entry {
 }
 
 impl Contents {
-    fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let entry = |user: &User| Entry {
             name: toml::Spanned::new(0..0, user.name.clone()),
             role: user.role,
@@ -313,6 +324,49 @@ mod tests {
             std::fs::set_permissions(file.path(), Permissions::from_mode(mode)).unwrap();
             assert_eq!(file.read().is_ok(), good, "{mode:o}");
         }
+    }
+
+    /// Half a file would be half its users; and whoever changes it then would write that half.
+    #[test]
+    fn what_is_too_large_or_no_file_is_refused_and_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = file(&dir);
+        file.change(|users| {
+            users.put(user("ann"));
+            Ok(())
+        })
+        .unwrap();
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        let room = usize::try_from(LARGEST).unwrap() - text.len() - 2;
+        let padded = |more: usize| format!("# {}\n{text}", "x".repeat(room - 1 + more));
+        std::fs::write(file.path(), padded(0)).unwrap();
+        assert_eq!(file.read().unwrap().users.iter().count(), 1);
+        std::fs::write(file.path(), padded(1)).unwrap();
+        let change = file.change(|_| Ok(())).unwrap_err().to_string();
+        assert!(change.contains("larger than 16 MiB"), "{change}");
+        assert_eq!(std::fs::metadata(file.path()).unwrap().len(), LARGEST + 1);
+
+        let pipe = UsersFile::new(dir.path().join("pipe"));
+        assert!(std::process::Command::new("mkfifo").arg(pipe.path()).status().unwrap().success());
+        assert!(pipe.read().unwrap_err().to_string().contains("it is no file"));
+    }
+
+    /// Each user's line was counted from the file's beginning: minutes for a file of the largest size.
+    #[test]
+    fn many_users_are_read_in_no_time() {
+        let named = |number| User {
+            name: format!("user-{number}"),
+            role: None,
+            grants: Vec::new(),
+            verifiers: Vec::new(),
+        };
+        let users = Users::new((0..50_000).map(named));
+        let contents = Contents { users, ..Contents::default() };
+        let text = contents.to_text();
+        let began = std::time::Instant::now();
+        let read = UsersFile::new("users.toml").parse(&text).unwrap();
+        assert_eq!(read.users.iter().count(), 50_000);
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
     }
 
     #[test]

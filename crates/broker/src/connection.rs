@@ -274,6 +274,9 @@ impl Requests {
             if self.gate.session.is_over() {
                 return Err(Refused::LoginOver.into());
             }
+            if self.gate.is_gone() {
+                return Err(Refused::Removed.into());
+            }
             return Ok((dispatch::begin(&self.gate, frame).await?, None));
         }
         match self.entrance.take(frame).await? {

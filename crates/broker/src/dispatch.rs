@@ -39,6 +39,8 @@ pub(crate) enum Refused {
     BeforeLogin(ApiKey),
     #[error("the login has run out, and another request than a login came")]
     LoginOver,
+    #[error("the user who logged in has been removed")]
+    Removed,
     #[error("a request with acks=0 failed, and closing is how its sender learns of it")]
     Unanswered,
 }

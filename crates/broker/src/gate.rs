@@ -5,7 +5,7 @@ use std::sync::Arc;
 use highwater_access::{Kind, Operation, Principal, Resource};
 
 use crate::node::Node;
-use crate::session::Session;
+use crate::session::{Origin, Session};
 
 /// Stands between a session and the node.
 #[derive(Clone)]
@@ -15,6 +15,12 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
+    /// Whether who logged in has been removed since.
+    pub(crate) fn is_gone(&self) -> bool {
+        let Session { origin, principal, .. } = &*self.session;
+        *origin == Origin::Login && self.node.config.access.is_gone(principal)
+    }
+
     pub(crate) fn may(&self, operation: Operation, resource: Resource<'_>) -> bool {
         self.node.config.access.allow(&self.session.principal, operation, resource)
     }

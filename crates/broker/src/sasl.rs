@@ -10,6 +10,7 @@ use highwater_protocol::{
     ApiKey, ErrorCode, SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest,
     SaslHandshakeResponse, Secret,
 };
+use tokio::sync::SemaphorePermit;
 
 use crate::counters;
 use crate::dispatch::{self, Call, Refused};
@@ -167,13 +168,16 @@ impl Entrance {
         let Some(Exchange { mechanism, login, raw }) = self.exchange.take() else {
             return Taken::Failed(None, LoginError::TooMany);
         };
-        let attempts = self.gate.node.config.access.attempts();
+        let node = Arc::clone(&self.gate.node);
+        // Looked at within the turn: who sends many passwords at once has them counted one by one.
+        let _turn = turn(&node, &login).await;
+        let attempts = node.config.access.attempts();
         let peer = self.gate.session.peer.ip();
         if !attempts.may_try(peer, Instant::now()) {
             counters::login(mechanism.name(), "throttled");
             return Taken::Failed(None, LoginError::TooMany);
         }
-        let (login, step) = step(&self.gate.node, login, message).await;
+        let (login, step) = step(&node, login, message).await;
         let failed = |error: LoginError| {
             attempts.failed(peer, Instant::now());
             counters::login(mechanism.name(), "failed");
@@ -210,8 +214,16 @@ impl Entrance {
     }
 }
 
-/// One step, where it holds nobody up: hashing a password takes milliseconds, and only so many are
-/// hashed at once.
+/// Hashing a password takes milliseconds: only so many are hashed at once.
+async fn turn<'a>(node: &'a Node, login: &Login) -> Option<SemaphorePermit<'a>> {
+    match login.is_slow() {
+        // Closed by nobody.
+        true => node.hashing.acquire().await.ok(),
+        false => None,
+    }
+}
+
+/// One step, where it holds nobody up.
 async fn step(
     node: &Arc<Node>,
     mut login: Login,
@@ -221,8 +233,6 @@ async fn step(
         let step = login.step(&node.config.access, &message);
         return (login, step);
     }
-    // Closed by nobody.
-    let _turn = node.hashing.acquire().await;
     let node = Arc::clone(node);
     blocking(move || {
         let step = login.step(&node.config.access, &message);

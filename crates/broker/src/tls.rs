@@ -94,7 +94,8 @@ struct State {
     fault: Option<TlsError>,
 }
 
-/// What tells one state of the files from another.
+/// What tells one state of the files from another: for each inode, length, and the time of the last
+/// change, of its mode and owner, too.
 type Stamp = Vec<Option<(u64, u64, i64, i64)>>;
 
 impl Tls {
@@ -112,15 +113,19 @@ impl Tls {
     /// Looks at the files, and reads them if they have changed. Says whether new ones are in use.
     ///
     /// # Errors
-    /// When what is new cannot be used; once for each change. What there was stays in use.
+    /// When what is new cannot be used; once for each change. What there was stays in use, and a file
+    /// that could not be read is tried again.
     pub fn refresh(&self) -> Result<bool, TlsError> {
         let now = self.files.stamp();
         let mut state = self.state();
-        if state.seen == now {
+        let unchanged = state.seen == now;
+        if unchanged {
             state.changing = None;
-            return Ok(false);
-        }
-        if state.changing.as_ref() != Some(&now) {
+            // What the system did not let us read, it may let us read the next time.
+            if !matches!(state.fault, Some(TlsError::File { .. })) {
+                return Ok(false);
+            }
+        } else if state.changing.as_ref() != Some(&now) {
             state.changing = Some(now);
             return Ok(false);
         }
@@ -132,8 +137,9 @@ impl Tls {
                 Ok(true)
             }
             Err(error) => {
+                let told = unchanged && state.fault.as_ref() == Some(&error);
                 state.fault = Some(error.clone());
-                Err(error)
+                if told { Ok(false) } else { Err(error) }
             }
         }
     }
@@ -173,7 +179,7 @@ impl TlsFiles {
     fn stamp(&self) -> Stamp {
         let stamp = |path: &Path| {
             let file = std::fs::metadata(path).ok()?;
-            Some((file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+            Some((file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
         };
         [Some(self.cert.as_path()), Some(&self.key), self.client_ca()]
             .into_iter()
@@ -233,13 +239,41 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, TlsError> {
+    let unreadable = |error: std::io::Error| failed(path, error.to_string());
+    // Before it is opened: a pipe would keep us waiting.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(failed(path, "is no file"));
+    }
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
-        .map_err(|error| failed(path, error.to_string()))?;
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    // What is cut off could be read as fewer authorities.
+    if bytes.len() as u64 > LARGEST {
+        return Err(failed(path, "is larger than 4 MiB"));
+    }
     Ok(bytes)
 }
 
 fn failed(path: &Path, reason: impl Into<String>) -> TlsError {
     TlsError::File { path: path.to_owned(), reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_did_not_let_read_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let [cert, key] = ["cert.pem", "key.pem"].map(|name| dir.path().join(name));
+        std::fs::write(&cert, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        let tls = Tls::load(TlsFiles { cert, key, clients: ClientCertificates::Ignored }).unwrap();
+        assert_eq!(tls.refresh(), Ok(false));
+        // As after a read for which no descriptor was free.
+        tls.state().fault = Some(failed(Path::new("key.pem"), "Too many open files"));
+        assert_eq!(tls.refresh(), Ok(true));
+        assert_eq!((tls.fault(), tls.refresh()), (None, Ok(false)));
+    }
 }

@@ -200,6 +200,10 @@ fn remedy(error: &CopyError) -> String {
             format!("grep '\"topic\":' -r {} --include=*.json shows which there are", path.display())
         }
         CopyError::TopicAmbiguous { .. } => "name the topic by its id".to_owned(),
+        CopyError::TopicInternal { .. } => {
+            "leave --as out, on a stopped folder that has no such topic; or restore the whole backup into a new folder"
+                .to_owned()
+        }
         CopyError::Stopped => "begin it again".to_owned(),
     }
 }

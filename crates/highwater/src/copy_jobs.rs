@@ -1,13 +1,16 @@
 //! `/highwater/v1/backup` and `/highwater/v1/restore`: copies of the log, made by the server one at a time.
 //!
 //! The server writes and reads there with its own rights, whoever asks; so it does only below `backup.dir`
-//! (rule A4), and restores from `archive.dir` as well.
+//! (rule A4), and restores from `archive.dir` as well. HTTP knows no login yet: copies are made for who asks
+//! from this machine, wherever the listener lies.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use axum::extract::State;
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -18,6 +21,9 @@ use tokio::sync::Mutex;
 
 use crate::copies::failed;
 use crate::kafka::time_text;
+
+/// Code of what the server may not do for who asks.
+const NOT_ALLOWED: &str = "BACKUP_NOT_ALLOWED";
 
 /// What makes copies, and the last one of each kind.
 pub(crate) struct CopyJobs {
@@ -72,6 +78,7 @@ impl CopyJobs {
         Router::new()
             .route("/highwater/v1/backup", get(last_backup).post(backup))
             .route("/highwater/v1/restore", get(last_restore).post(restore))
+            .layer(middleware::from_fn(only_from_here))
             .with_state(Arc::clone(self))
     }
 
@@ -145,6 +152,25 @@ impl Job {
         document[key] = value;
         document
     }
+}
+
+/// Lets pass what comes from this machine.
+async fn only_from_here(
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if is_here(peer.ip()) {
+        return next.run(request).await;
+    }
+    let what = format!("{peer} is another machine, and HTTP has no login yet");
+    let remedy = "run highwater backup or topic restore where the server runs";
+    refused(StatusCode::FORBIDDEN, NOT_ALLOWED, &what, remedy)
+}
+
+/// Also where a listener of IPv6 takes IPv4.
+fn is_here(peer: IpAddr) -> bool {
+    peer.to_canonical().is_loopback()
 }
 
 async fn backup(State(jobs): State<Arc<CopyJobs>>, Json(asked): Json<Backup>) -> Response {
@@ -221,7 +247,7 @@ fn is_below(dir: &Path, root: &Path) -> bool {
 
 fn not_allowed(what: &str) -> Response {
     let remedy = "name a folder below backup.dir, which the server's settings say; or stop the server and run highwater backup DIR --data-dir …";
-    refused(StatusCode::FORBIDDEN, "BACKUP_NOT_ALLOWED", what, remedy)
+    refused(StatusCode::FORBIDDEN, NOT_ALLOWED, what, remedy)
 }
 
 fn refused(status: StatusCode, code: &str, what: &str, remedy: &str) -> Response {
@@ -239,6 +265,31 @@ fn refused(status: StatusCode, code: &str, what: &str, remedy: &str) -> Response
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn copies_are_made_for_this_machine_alone() {
+        use tower_service::Service as _;
+        let mut router = Router::new()
+            .route("/", get(async || "made"))
+            .layer(middleware::from_fn(only_from_here));
+        for (peer, here) in [
+            ("127.0.0.1", true),
+            ("127.8.0.1", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("10.0.0.1", false),
+            ("::ffff:10.0.0.1", false),
+            ("0.0.0.0", false),
+            ("fe80::1", false),
+        ] {
+            let peer = SocketAddr::new(peer.parse().unwrap(), 4711);
+            let mut request = Request::get("/").body(axum::body::Body::empty()).unwrap();
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let answer = router.call(request).await.unwrap();
+            let expected = if here { StatusCode::OK } else { StatusCode::FORBIDDEN };
+            assert_eq!(answer.status(), expected, "{peer}");
+        }
+    }
 
     #[test]
     fn a_folder_lies_below_wherever_links_lead() {

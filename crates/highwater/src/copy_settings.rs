@@ -8,7 +8,7 @@ use highwater_log::ArchiveConfig;
 const ARCHIVE_DIR: &str = "Folder into which closed segments of topics with highwater.archive=true are copied before retention or DeleteRecords remove them; made when missing, and best on another volume. A removal waits for its copy; at log.total_max_bytes, or on a full disk, it waits no longer for an archive that does not work. Empty: nothing is archived.";
 const ARCHIVE_BY_DEFAULT: &str =
     "Whether topics that do not set highwater.archive are archived. Compacted topics never are.";
-const BACKUP_DIR: &str = "Folder below which the server writes backups that are asked for over HTTP, and restores topics from. Empty: none; a stopped data folder can be backed up all the same.";
+const BACKUP_DIR: &str = "Folder below which the server writes backups that are asked for over HTTP, from this machine alone, and restores topics from; apart from the data folder. Empty: none; a stopped data folder can be backed up all the same.";
 
 /// Their keys.
 pub(crate) fn keys() -> Vec<ConfigKey> {
@@ -27,12 +27,27 @@ pub(crate) fn archive(config: &Config) -> Result<Option<ArchiveConfig>, Problem>
     if text.is_empty() {
         return Ok(None);
     }
-    let (dir, data_dir) = (absolute(text), absolute(config.text("data_dir")));
-    if dir.starts_with(&data_dir) || data_dir.starts_with(&dir) {
-        let message = format!("is {text:?}; it must lie apart from the data folder");
-        return Err(Problem { key: "archive.dir".to_owned(), message });
+    apart("archive.dir", text, config)?;
+    Ok(Some(ArchiveConfig { dir: absolute(text), by_default: config.flag("archive.by_default") }))
+}
+
+/// A folder of the data folder would be taken for a backup's, and a backup's for a partition.
+pub(crate) fn backups(config: &Config) -> Result<Option<PathBuf>, Problem> {
+    let text = config.text("backup.dir").trim();
+    if text.is_empty() {
+        return Ok(None);
     }
-    Ok(Some(ArchiveConfig { dir, by_default: config.flag("archive.by_default") }))
+    apart("backup.dir", text, config)?;
+    Ok(Some(absolute(text)))
+}
+
+fn apart(key: &str, text: &str, config: &Config) -> Result<(), Problem> {
+    let (dir, data_dir) = (absolute(text), absolute(config.text("data_dir")));
+    if !dir.starts_with(&data_dir) && !data_dir.starts_with(&dir) {
+        return Ok(());
+    }
+    let message = format!("is {text:?}; it must lie apart from the data folder");
+    Err(Problem { key: key.to_owned(), message })
 }
 
 fn absolute(text: &str) -> PathBuf {

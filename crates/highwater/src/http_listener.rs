@@ -1,9 +1,11 @@
 //! Serves HTTP connections within bounds: their number, the size of a request's head, and the time
 //! that its parts may take. Bodies have theirs in `http_body`.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use highwater_broker::{Door, Loss, Place};
 use hyper::body::Incoming;
@@ -40,8 +42,8 @@ pub(crate) async fn serve(
             biased;
             () = stopped(&mut stop) => break,
             Some(_) = serving.join_next() => {}
-            accepted = listener.accept() => if let Some((stream, _, place)) = door.admit(accepted).await {
-                serving.spawn(serve_connection(stream, router.clone(), place, stopping.clone()));
+            accepted = listener.accept() => if let Some((stream, peer, place)) = door.admit(accepted).await {
+                serving.spawn(serve_connection((stream, peer), router.clone(), place, stopping.clone()));
             },
         }
     }
@@ -88,7 +90,7 @@ impl Drop for Open {
 }
 
 async fn serve_connection(
-    stream: TcpStream,
+    (stream, peer): (TcpStream, SocketAddr),
     router: Router,
     (place, loss): (Place, Loss),
     mut stopping: watch::Receiver<bool>,
@@ -97,8 +99,10 @@ async fn serve_connection(
     let release = Release::default();
     let io = TokioIo::new(StallGuard::new(stream, ANSWER_PATIENCE, release.clone()));
     let inner = TowerToHyperService::new(router);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         place.keep();
+        // Handlers may ask who it is.
+        request.extensions_mut().insert(ConnectInfo(peer));
         let (answer, release) = (inner.call(request), release.clone());
         async move {
             let answer = answer.await;

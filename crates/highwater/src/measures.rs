@@ -41,6 +41,7 @@ pub(crate) fn record() -> Result<PrometheusHandle, BuildError> {
 pub(crate) fn describe() {
     highwater_log::describe_metrics();
     highwater_broker::describe_metrics();
+    highwater_kafka::describe_metrics();
     highwater_worker::describe_metrics();
     highwater_streams::describe_metrics();
     crate::http_listener::describe_metrics();

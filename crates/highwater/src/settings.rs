@@ -316,7 +316,8 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         producer_id_expiration: millis(&config, "log.producer_id_expiration_ms"),
         retention_interval: millis(&config, "log.retention_interval_ms"),
         archive: copy_settings::archive(&config).map_err(|problem| refused(place, &[problem]))?,
-        backup_dir: given("backup.dir").map(PathBuf::from),
+        backup_dir: copy_settings::backups(&config)
+            .map_err(|problem| refused(place, &[problem]))?,
         compaction: compaction_settings::config(&config),
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
         stream_linger: millis(&config, "streams.linger_ms"),
@@ -597,6 +598,7 @@ mod tests {
             ("[logging]\nlevel = 'a=b=c'", ["logging.level", "a=b=c", "must be one of off,"]),
             ("[logging]\nlevel = 'warning'", ["logging.level", "warning", "is no level"]),
             ("data_dir = '/a'\n[archive]\ndir = '/a/b'", ["archive.dir", "/a/b", "must lie apart"]),
+            ("data_dir = '/a/b'\n[backup]\ndir = '/a'", ["backup.dir", "/a", "must lie apart"]),
             ("[http]\nallowed_hosts = [1]", ["http.allowed_hosts", "list", "texts"]),
         ] {
             let what = refusal(file);

@@ -122,7 +122,7 @@ fn remove(file: &UsersFile, name: &str) -> Result<String, Failure> {
         false => Err(AccessError::Unknown { name: name.to_owned() }),
     };
     file.change(removed).map_err(|error| failure(&error))?;
-    Ok(format!("user {name} is gone, on connections that are open, too"))
+    Ok(format!("user {name} is gone; connections that it logged in over end at their next request"))
 }
 
 fn grants(texts: &[String]) -> Result<Vec<Grant>, Failure> {

@@ -226,6 +226,11 @@ async fn a_deleted_topic_comes_back_into_the_running_server_and_a_checkpoint_wit
     refused(&server.run(&["topic", "restore", "nightly", TRAIL]), 3, "LOG_TOPIC_EXISTS");
     assert!(server.run(&["topic", "delete", TRAIL, "--yes"]).status.success());
     refused(&server.run(&["topic", "restore", "nightly", "no-such"]), 6, "BACKUP_TOPIC_NOT_FOUND");
+    // Under another name everybody could read the passwords of connectors, or write where the server stands.
+    for (topic, name) in [("highwater.configs", "mine"), (TRAIL, "highwater.mine")] {
+        let said = server.run(&["topic", "restore", "nightly", topic, "--as", name]);
+        refused(&said, 3, "BACKUP_TOPIC_INTERNAL");
+    }
     let back = server.run(&["topic", "restore", "nightly", TRAIL]);
     assert!(back.status.success(), "{}", stderr(&back));
     let (ids, _) = server.tail("earliest", 10, Some(&checkpoint));

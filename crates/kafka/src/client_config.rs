@@ -10,6 +10,12 @@ use crate::{Mechanism, Password, Sasl, Security, jaas, properties, tls};
 /// Largest file of settings that is read.
 const FILE_LIMIT: u64 = 1 << 20;
 
+/// Longer than the name of any setting of a client.
+const LONGEST_NAME: usize = 64;
+
+/// Unknown settings that are named, each with its remedy.
+const MOST_NAMED: usize = 20;
+
 /// Settings that say how a cluster is spoken to.
 const KNOWN: [&str; 23] = [
     "security.protocol",
@@ -39,6 +45,16 @@ const KNOWN: [&str; 23] = [
 
 /// Settings of the same files that say something else, and are let stand.
 const ELSEWHERE: [&str; 3] = ["bootstrap.servers", "client.id", "client.dns.lookup"];
+
+/// Our certificate and key where they do not lie in one file.
+const SEPARATE: [&str; 6] = [
+    "ssl.keystore.certificate.chain",
+    "ssl.certificate.location",
+    "ssl.certificate.pem",
+    "ssl.keystore.key",
+    "ssl.key.location",
+    "ssl.key.pem",
+];
 
 /// Security protocols, whether they have TLS, and whether they have SASL.
 const PROTOCOLS: [(&str, bool, bool); 4] = [
@@ -85,7 +101,8 @@ impl Security {
     /// # Errors
     /// Names each setting that is unknown, wrong, missing, or without effect.
     pub fn parse(text: &str) -> Result<Self, SecurityError> {
-        let mut settings = Settings { values: properties::parse(text), problems: Vec::new() };
+        let values = properties::parse(text).map_err(SecurityError::one)?;
+        let mut settings = Settings { values, problems: Vec::new() };
         settings.refuse_unknown();
         let security = settings.security();
         match settings.problems {
@@ -103,14 +120,20 @@ struct Settings {
 impl Settings {
     fn refuse_unknown(&mut self) {
         let known = |key: &str| KNOWN.contains(&key) || ELSEWHERE.contains(&key);
-        for key in self.values.keys().filter(|key| !known(key)) {
+        let unknown: Vec<&String> = self.values.keys().filter(|key| !known(key)).collect();
+        let more = unknown.len().saturating_sub(MOST_NAMED);
+        for key in unknown.into_iter().take(MOST_NAMED) {
             let problem = match nearest(key) {
                 Some(nearest) => format!("{key} is not known; did you mean {nearest}?"),
                 None => format!(
-                    "{key} is not known here: only security.protocol, sasl.* and ssl.* settings are"
+                    "{} is not known here: only security.protocol, sasl.* and ssl.* settings are",
+                    shown(key)
                 ),
             };
             self.problems.push(problem);
+        }
+        if more > 0 {
+            self.wrong(format!("{more} more settings are not known"));
         }
     }
 
@@ -146,7 +169,18 @@ impl Settings {
         }
     }
 
+    /// Of two that say the same one would not count.
+    fn refuse_both(&mut self, first: &str, second: &str) {
+        if self.given(first).and(self.given(second)).is_some() {
+            self.wrong(format!("{first} and {second} say the same: remove one"));
+        }
+    }
+
     fn sasl(&mut self) -> Option<Sasl> {
+        self.refuse_both("sasl.mechanism", "sasl.mechanisms");
+        for user in ["sasl.username", "sasl.password"] {
+            self.refuse_both("sasl.jaas.config", user);
+        }
         let named = self.given("sasl.mechanism").or_else(|| self.given("sasl.mechanisms"));
         let named = named.unwrap_or("GSSAPI").to_ascii_uppercase();
         let mechanism = Mechanism::ALL.into_iter().find(|mechanism| mechanism.name() == named);
@@ -218,6 +252,9 @@ impl Settings {
     /// Our certificate and key: in one file or text, or one each.
     fn identity(&mut self) -> Option<Identity> {
         if let Some(both) = self.pem(&[("ssl.keystore.location", true)]) {
+            for other in SEPARATE {
+                self.refuse_both("ssl.keystore.location", other);
+            }
             return Some((both.clone(), both));
         }
         let chain = self.pem(&[
@@ -260,8 +297,7 @@ impl Settings {
         });
         let given: Vec<Pem> = given.collect();
         if let [first, second, ..] = given.as_slice() {
-            let (first, second) = (first.setting, second.setting);
-            self.wrong(format!("{first} and {second} say the same: remove one"));
+            self.refuse_both(first.setting, second.setting);
         }
         given.into_iter().next()
     }
@@ -281,8 +317,20 @@ impl Settings {
     }
 }
 
+/// The name of an unknown setting, if it looks like one: a key or a password that runs over several
+/// lines reads as settings as well.
+fn shown(key: &str) -> &str {
+    let is_word = |sign: char| sign.is_ascii_lowercase() || matches!(sign, '.' | '-' | '_');
+    let is_name = key.len() <= LONGEST_NAME && key.contains('.') && key.chars().all(is_word);
+    if is_name { key } else { "a line that does not begin with the name of a setting" }
+}
+
 /// The known setting that an unknown one may stand for.
 fn nearest(key: &str) -> Option<&'static str> {
+    // Comparing takes memory for each pair of letters.
+    if key.len() > LONGEST_NAME {
+        return None;
+    }
     let closeness = |known: &&str| strsim::normalized_damerau_levenshtein(key, known);
     let nearest = KNOWN.into_iter().max_by(|a, b| closeness(a).total_cmp(&closeness(b)))?;
     (closeness(&nearest) > 0.7).then_some(nearest)
@@ -333,9 +381,20 @@ mod tests {
 
     #[test]
     fn an_unknown_setting_is_named_with_the_nearest_right_one() {
-        let named = problems("security.protocl=SSL\nacks=all");
+        let named = problems("security.protocl=SSL\nlinger.ms=5");
         assert!(named.contains("security.protocl is not known; did you mean security.protocol?"));
-        assert!(named.contains("acks is not known here"), "{named}");
+        assert!(named.contains("linger.ms is not known here"), "{named}");
+    }
+
+    #[test]
+    fn a_secret_that_runs_over_several_lines_is_not_named() {
+        let lines = ["MIIEvQIBADANs3cretBgkqhkiG9w0B", "s3cret", "S3cret.s3cret", "s3cret.x y"];
+        let text = format!("security.protocol=SSL\nssl.key.pem=-----BEGIN\n{}", lines.join("\n"));
+        assert!(problems(&text).contains("a line that does not begin with the name of a setting"));
+        let many: String = (0..500).map(|number| format!("{number}.a={number}\n")).collect();
+        assert!(problems(&many).contains("480 more settings are not known"));
+        let long = format!("{}=1", "a.".repeat(400_000));
+        assert!(problems(&long).len() < 200);
     }
 
     #[test]
@@ -355,6 +414,24 @@ mod tests {
         }
         let text = format!("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n{SCRAM}");
         assert!(problems(&text).contains("another mechanism"));
+        assert!(problems("sasl.password=s3cret\\u00").contains("line 1 has a \\u"));
+    }
+
+    #[test]
+    fn what_would_not_count_beside_another_is_refused() {
+        let sasl = "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-256\n";
+        for (text, first, second) in [
+            (format!("{sasl}{SCRAM}sasl.password=x"), "sasl.jaas.config", "sasl.password"),
+            (format!("{sasl}{SCRAM}sasl.mechanisms=PLAIN"), "sasl.mechanism", "sasl.mechanisms"),
+            (
+                "security.protocol=SSL\nssl.keystore.location=/a\nssl.key.location=/b".to_owned(),
+                "ssl.keystore.location",
+                "ssl.key.location",
+            ),
+        ] {
+            let said = format!("{first} and {second} say the same: remove one");
+            assert!(problems(&text).contains(&said), "{text}: {}", problems(&text));
+        }
     }
 
     #[test]

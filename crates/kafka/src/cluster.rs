@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::KafkaError;
 use crate::backoff::Backoff;
 use crate::connection::{CallError, Connection, Limits};
+use crate::error::told;
 use crate::pool::Pool;
 use crate::security::Bootstrap;
 
@@ -362,7 +363,7 @@ pub(crate) fn refused(what: String, code: ErrorCode, message: Option<&str>) -> K
         what,
         code: code.0,
         name: code.name().unwrap_or("an error without a name here"),
-        detail: message.map_or_else(String::new, |message| format!(": {message}")),
+        detail: message.map_or_else(String::new, |message| format!(": {}", told(message))),
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use crate::counters::{self, OpenConnection};
 use crate::security::{Sasl, Security};
 use crate::{sasl, tls};
 
@@ -123,7 +124,9 @@ impl Connection {
             Ok(connection)
         });
         let too_slow = |_| lost(format!("no connection within {} ms", limits.connect.as_millis()));
-        opened.await.map_err(too_slow)?
+        let opened = opened.await.map_err(too_slow).flatten();
+        counters::connect(&opened);
+        opened
     }
 
     /// Speaks over a stream that is connected, and encrypted where it shall be.
@@ -301,6 +304,7 @@ impl Connection {
             None => {
                 // Answers come in order, so whatever is asked behind this one would be late too.
                 self.task.abort();
+                counters::unanswered();
                 let waited = patience.as_millis();
                 Err(self.lost(&format!("no answer to {:?} within {waited} ms", R::KEY)))
             }
@@ -380,6 +384,7 @@ async fn run(
     address: Arc<str>,
     why: Arc<OnceLock<CallError>>,
 ) {
+    let _open = OpenConnection::count();
     let (read, write) = tokio::io::split(io);
     let (asked, mut waiting) = mpsc::channel(IN_FLIGHT);
     let ended = tokio::select! {

@@ -83,3 +83,23 @@ impl KafkaError {
         self.code() == Some(code.0)
     }
 }
+
+/// Letters of a broker's own text that are shown.
+const LONGEST_SHOWN: usize = 1000;
+
+/// What a broker says in its own words, fit for a line of a log or a terminal.
+pub(crate) fn told(text: &str) -> String {
+    let shown = text.chars().take(LONGEST_SHOWN);
+    shown.map(|char| if char.is_control() { ' ' } else { char }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_broker_says_is_one_line_of_bounded_length() {
+        assert_eq!(told("no\r\nINFO all is well\x1b[2J"), "no  INFO all is well [2J");
+        assert_eq!(told(&"\u{fc}".repeat(2000)).chars().count(), LONGEST_SHOWN);
+    }
+}

@@ -43,8 +43,9 @@ pub(crate) fn parse(text: &str) -> Result<Login, String> {
         match name {
             "username" => username = Some(value),
             "password" => password = Some(value),
-            other if other.len() > 32 => return Err("has an option that is not known".to_owned()),
-            other => return Err(format!("has an option {other} that is not known here")),
+            "tokenauth" => return Err("asks for tokenauth, which is not known here".to_owned()),
+            // It is not named: of a password that lacks its quotes it would be a part.
+            _ => return Err("has an option that is neither username nor password".to_owned()),
         }
         rest = behind;
     }
@@ -61,13 +62,16 @@ fn option(text: &str) -> Result<(&str, String, &str), String> {
     let Some(quote) = quote else {
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         let (value, behind) = rest.split_at(end);
+        if value.contains(['"', '\'', ';', '=', '\\']) {
+            return Err("has a value that needs quotes".to_owned());
+        }
         return Ok((name, value.to_owned(), behind));
     };
     let mut value = String::new();
     let mut chars = rest.char_indices().skip(1);
     while let Some((at, char)) = chars.next() {
         match char {
-            '\\' => value.extend(chars.next().map(|(_, char)| char)),
+            '\\' => value.push(escaped(chars.next().map(|(_, char)| char))?),
             char if char == quote => {
                 let behind = rest.get(at + 1..).unwrap_or_default();
                 return Ok((name, value, behind));
@@ -76,6 +80,22 @@ fn option(text: &str) -> Result<(&str, String, &str), String> {
         }
     }
     Err("has a quote that does not end".to_owned())
+}
+
+/// What stands behind a backslash, as Java's `StreamTokenizer` reads it.
+fn escaped(sign: Option<char>) -> Result<char, String> {
+    match sign {
+        Some('n') => Ok('\n'),
+        Some('t') => Ok('\t'),
+        Some('r') => Ok('\r'),
+        Some('f') => Ok('\u{c}'),
+        Some('b') => Ok('\u{8}'),
+        Some('a') => Ok('\u{7}'),
+        Some('v') => Ok('\u{b}'),
+        Some('0'..='7') => Err("has a character as an octal number, which is not read".to_owned()),
+        Some(other) => Ok(other),
+        None => Err("has a quote that does not end".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -93,6 +113,7 @@ mod tests {
         assert!(read.fits(Mechanism::ScramSha256) && !read.fits(Mechanism::Plain));
         let bare = parse(&format!("  {PLAIN}\n  required\n  password='x y'\n  username=app ; "));
         assert_eq!(bare.unwrap().password.reveal(), "x y");
+        assert_eq!(login("username=a password=\"b\\tc\"").unwrap().password.reveal(), "b\tc");
     }
 
     #[test]
@@ -103,6 +124,10 @@ mod tests {
             ("username=\"app\" password=\"s3cret", "does not end"),
             ("username=\"app\" password=\"s3cret\" tokenauth=true", "tokenauth"),
             ("username=\"app\" s3cret", "is not NAME"),
+            ("username=\"app\" password=my s3cret=x", "neither username nor password"),
+            ("username=app; password=s3cret", "needs quotes"),
+            ("username=app password=s3cret\"x", "needs quotes"),
+            ("username=app password=\"s3cret\\101\"", "octal"),
         ] {
             let wrong = login(options).unwrap_err();
             assert!(wrong.contains(part) && !wrong.contains("s3cret"), "{wrong}");

@@ -10,6 +10,7 @@ use highwater_protocol::{
 };
 
 use crate::connection::{CallError, Connection};
+use crate::error::told;
 use crate::{Mechanism, Sasl, scram};
 
 /// Bytes of a nonce: as many as nobody guesses.
@@ -39,7 +40,7 @@ async fn choose(connection: &Connection, mechanism: Mechanism) -> Result<(), Cal
         ErrorCode::NONE => Ok(()),
         ErrorCode::UNSUPPORTED_SASL_MECHANISM => denied(format!(
             "it takes sasl.mechanism {} and not {name}",
-            answer.mechanisms.join(", ")
+            told(&answer.mechanisms.join(", "))
         )),
         ErrorCode::ILLEGAL_SASL_STATE => denied(
             "it does not ask for a login on this port: security.protocol is PLAINTEXT or SSL"
@@ -89,7 +90,7 @@ async fn say(
         return Ok(answer);
     }
     let code = answer.error_code.to_string();
-    Err(refused(connection, sasl, answer.error_message.as_deref().unwrap_or(&code)))
+    Err(refused(connection, sasl, &told(answer.error_message.as_deref().unwrap_or(&code))))
 }
 
 fn refused(connection: &Connection, sasl: &Sasl, why: &str) -> CallError {

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::{digest, hmac, pbkdf2};
 
 use crate::Mechanism;
+use crate::error::told;
 
 /// Fewer rounds are refused by Kafka's clients too; more would keep a client busy for whoever
 /// stands in for the broker.
@@ -115,7 +116,7 @@ impl Proved {
     /// Takes the broker's last message: its proof, or why it refuses.
     pub(crate) fn check(self, server_last: &str) -> Result<(), ScramError> {
         if let Some(refusal) = attribute(server_last, "e") {
-            return Err(ScramError::Refused(refusal.chars().take(200).collect()));
+            return Err(ScramError::Refused(told(refusal)));
         }
         let proof = attribute(server_last, "v").ok_or(ScramError::Malformed)?;
         let proof = BASE64.decode(proof).map_err(|_| ScramError::Malformed)?;
@@ -127,7 +128,7 @@ impl Proved {
 /// Nonce, salt and rounds of the broker's first message.
 fn read_first(message: &str) -> Result<(&str, Vec<u8>, NonZeroU32), ScramError> {
     if let Some(refusal) = attribute(message, "e") {
-        return Err(ScramError::Refused(refusal.chars().take(200).collect()));
+        return Err(ScramError::Refused(told(refusal)));
     }
     // An extension that has to be understood comes first (RFC 5802, 5.1); none is.
     let mut parts = message.split(',');
@@ -141,6 +142,11 @@ fn read_first(message: &str) -> Result<(&str, Vec<u8>, NonZeroU32), ScramError> 
     let rounds: u32 = rounds.parse().map_err(|_| ScramError::Malformed)?;
     let counted = NonZeroU32::new(rounds).filter(|_| ROUNDS.contains(&rounds));
     Ok((nonce, salt, counted.ok_or(ScramError::Rounds(rounds))?))
+}
+
+/// How many rounds a broker's first message asks for, where it can be read.
+pub(crate) fn rounds(message: &str) -> Option<u32> {
+    read_first(message).ok().map(|(_, _, rounds)| rounds.get())
 }
 
 fn attribute<'a>(message: &'a str, name: &str) -> Option<&'a str> {

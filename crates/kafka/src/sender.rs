@@ -412,9 +412,9 @@ fn told(answer: ProduceResponse, topic: &str, partition: i32) -> Option<Partitio
 }
 
 fn said(told: &PartitionProduceResponse) -> String {
-    let message = told.error_message.as_deref();
-    message
-        .map_or_else(|| told.error_code.to_string(), |text| format!("{}: {text}", told.error_code))
+    let code = told.error_code;
+    let message = told.error_message.as_deref().map(crate::error::told);
+    message.map_or_else(|| code.to_string(), |text| format!("{code}: {text}"))
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ impl Inner {
 }
 
 /// Positions stand in internal topics, and the records that they point to in the others.
-fn is_internal(topic: &str) -> bool {
+pub(crate) fn is_internal(topic: &str) -> bool {
     topic.starts_with("highwater.") || topic.starts_with("__")
 }
 
@@ -216,8 +216,9 @@ impl Target {
                         known
                     }
                     None => {
-                        *copied += extract.bytes;
-                        extract.copy(self.fs.as_ref(), &from, &into, progress)?
+                        let made = extract.copy(self.fs.as_ref(), &from, &into, progress)?;
+                        *copied += made.files.iter().map(|file| file.bytes).sum::<u64>();
+                        made
                     }
                 };
                 partition.segments.push(segment);
@@ -332,7 +333,7 @@ impl Plan {
             log_start,
             next_offset,
             compacted_to: partition.place.read_compaction_point()?.min(next_offset),
-            epochs: partition.epochs.read().below(next_offset),
+            epochs: partition.epochs.read().up_to(next_offset),
             segments: Vec::new(),
         };
         Ok(Self { extracts, manifest })

@@ -89,6 +89,14 @@ pub enum CopyError {
         /// Their ids.
         ids: Vec<Uuid>,
     },
+    /// The server's own topics keep their names: under another one anybody could read what is in them.
+    #[error("topic {topic} cannot become {name}: the server's own topics keep their names")]
+    TopicInternal {
+        /// Its name.
+        topic: String,
+        /// What it was to be.
+        name: String,
+    },
     /// It was told to stop.
     #[error("it was stopped before it was done")]
     Stopped,
@@ -109,6 +117,7 @@ impl CopyError {
             Self::TargetNotEmpty { .. } => "RESTORE_TARGET_NOT_EMPTY",
             Self::TopicMissing { .. } => "BACKUP_TOPIC_NOT_FOUND",
             Self::TopicAmbiguous { .. } => "BACKUP_TOPIC_AMBIGUOUS",
+            Self::TopicInternal { .. } => "BACKUP_TOPIC_INTERNAL",
             Self::Stopped => "BACKUP_STOPPED",
         }
     }

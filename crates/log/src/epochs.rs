@@ -31,6 +31,17 @@ impl Epochs {
         first.into_iter().chain(others).collect()
     }
 
+    /// Each epoch and where it began, of what lies below an offset, and the current one, also where it holds
+    /// no record of that: the next one must be greater.
+    pub(crate) fn up_to(&self, end: i64) -> Vec<(i32, i64)> {
+        let mut known = self.entries.clone();
+        known.retain(|(_, start)| *start < end);
+        if known.last().is_none_or(|(epoch, _)| *epoch != self.current()) {
+            known.push((self.current(), end));
+        }
+        known
+    }
+
     /// The epoch in which appends are made now.
     pub(crate) fn current(&self) -> i32 {
         self.entries.last().map_or(0, |(epoch, _)| *epoch)
@@ -147,6 +158,16 @@ mod tests {
         assert_eq!(epochs.end(3, 30), (3, 20));
         assert_eq!(epochs.end(4, 30), (4, 30));
         assert_eq!(epochs.end(5, 30), (-1, -1));
+    }
+
+    #[test]
+    fn the_current_epoch_is_known_also_where_it_holds_nothing() {
+        let epochs = epochs(&[(1, 0), (3, 7), (4, 20)]);
+        assert_eq!(epochs.up_to(30), [(1, 0), (3, 7), (4, 20)]);
+        assert_eq!(epochs.up_to(20), [(1, 0), (3, 7), (4, 20)]);
+        assert_eq!(epochs.up_to(9), [(1, 0), (3, 7), (4, 9)]);
+        assert_eq!(epochs.up_to(7), [(1, 0), (4, 7)]);
+        assert_eq!(Epochs::new().up_to(0), [(0, 0)]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::backup::is_internal;
 use crate::catalog::{Catalog, Stage, Stored};
 use crate::checkpoint::Place;
 use crate::copies::{Copies, Kind};
@@ -105,6 +106,9 @@ impl Log {
         let own_id = topic.topic_id;
         let name = name.unwrap_or(&topic.topic).to_owned();
         check_name(&name)?;
+        if name != topic.topic && [&topic.topic, &name].into_iter().any(|it| is_internal(it)) {
+            return Err(CopyError::TopicInternal { topic: topic.topic, name });
+        }
         self.inner.reserve(&name)?;
         let restored = self.inner.restore(&copies, &mut topic, &name, progress);
         self.inner.restoring.lock().remove(&name);

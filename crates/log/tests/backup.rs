@@ -118,11 +118,31 @@ fn a_backup_restores_bytes_offsets_ids_and_settings_under_the_next_epoch() {
     assert!(log.next_producer_id().unwrap() >= bench.log.next_producer_id().unwrap());
 }
 
+/// What was written behind the backup and lost bore epochs that must not come again.
+#[test]
+fn each_restore_raises_the_epoch_also_of_what_nothing_was_written_to_since_the_last() {
+    let bench = filled();
+    let mut backup = tempfile::tempdir().unwrap();
+    bench.log.backup(backup.path(), &progress()).unwrap();
+    for epoch in 1..4 {
+        let (_dir, log) = restored(backup.path());
+        for (topic, index) in [("t", 0), ("highwater.offsets", 0), ("highwater.offsets", 1)] {
+            let now = log.partition(topic, index).unwrap().watermarks_now();
+            assert_eq!(now.leader_epoch, epoch, "{topic}-{index}");
+        }
+        let t = log.partition("t", 0).unwrap();
+        assert_eq!(t.epoch_end(0), (0, 12));
+        backup = tempfile::tempdir().unwrap();
+        log.backup(backup.path(), &progress()).unwrap();
+    }
+}
+
 #[test]
 fn a_second_backup_copies_what_is_new_and_the_first_stands_until_it_is_whole() {
     let bench = filled();
     let backup = tempfile::tempdir().unwrap();
     let first = bench.log.backup(backup.path(), &progress()).unwrap();
+    assert_eq!(first.copied, first.bytes);
     let again = bench.log.backup(backup.path(), &progress()).unwrap();
     assert_eq!((again.copied, again.bytes), (0, first.bytes));
 

@@ -23,7 +23,9 @@ pub fn entries() -> Vec<Entry> {
     [
         highwater_protocol::fuzz::ENTRIES,
         highwater_log::fuzz::ENTRIES,
+        highwater_access::fuzz::ENTRIES,
         highwater_connector::fuzz::ENTRIES,
+        highwater_kafka::fuzz::ENTRIES,
         highwater_postgres::fuzz::ENTRIES,
         highwater_worker::fuzz::ENTRIES,
         highwater_streams::fuzz::ENTRIES,

@@ -238,6 +238,14 @@ fn files_that_cannot_be_used_are_refused_by_name() {
     assert!(load().is_ok());
     folder.write("ca.pem", "nonsense");
     assert!(load().unwrap_err().to_string().contains("ca.pem: holds no certificate"));
+    let padded = format!("{}{}", authority.pem(), " ".repeat(4 << 20));
+    folder.write("ca.pem", &padded);
+    assert!(load().unwrap_err().to_string().contains("ca.pem: is larger than 4 MiB"));
+    std::fs::remove_file(folder.path("ca.pem")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(folder.path("ca.pem")).status();
+    assert!(pipe.unwrap().success());
+    assert!(load().unwrap_err().to_string().contains("ca.pem: is no file"));
+    std::fs::remove_file(folder.path("ca.pem")).unwrap();
     folder.write("ca.pem", &authority.pem());
     folder.write("key.pem", &authority.server().key);
     assert!(load().unwrap_err().to_string().contains("key.pem"));

@@ -8,6 +8,7 @@
 
 mod apache;
 mod contract;
+mod counting;
 mod embedded;
 mod fake;
 mod fetching;
