@@ -37,17 +37,10 @@ fn altered(
 }
 
 fn alter(node: &Node, asked: &ReplacedConfigsResource, only_check: bool) -> Result<(), Fault> {
-    if asked.resource_type != TOPIC {
-        let text = "only the settings of topics can be changed while the broker runs";
-        return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
-    }
+    check_type(asked.resource_type)?;
     let mut overrides = Overrides::new();
     for entry in &asked.configs {
-        let value = entry.value.clone().ok_or_else(|| {
-            let text = format!("setting {} has no value", entry.name);
-            Fault::new(ErrorCode::INVALID_REQUEST, text)
-        })?;
-        overrides.insert(entry.name.clone(), value);
+        overrides.insert(entry.name.clone(), value(&entry.name, entry.value.as_ref())?);
     }
     let name = &asked.resource_name;
     // Kafka looks at the name, then at the settings, then for the topic.
@@ -59,10 +52,35 @@ fn alter(node: &Node, asked: &ReplacedConfigsResource, only_check: bool) -> Resu
     for (name, value) in own {
         overrides.entry(name.clone()).or_insert_with(|| value.clone());
     }
+    set(node, name, overrides, only_check)
+}
+
+/// Settings of topics change while the broker runs, and no others.
+pub(crate) fn check_type(kind: i8) -> Result<(), Fault> {
+    if kind == TOPIC {
+        return Ok(());
+    }
+    let text = "only the settings of topics can be changed while the broker runs";
+    Err(Fault::new(ErrorCode::INVALID_REQUEST, text))
+}
+
+/// The value that a request has to have for a setting.
+pub(crate) fn value(name: &str, value: Option<&String>) -> Result<String, Fault> {
+    let missing = || Fault::new(ErrorCode::INVALID_REQUEST, format!("setting {name} has no value"));
+    value.cloned().ok_or_else(missing)
+}
+
+/// Sets what is set for a topic, or only looks whether that can be done.
+pub(crate) fn set(
+    node: &Node,
+    topic: &str,
+    overrides: Overrides,
+    only_check: bool,
+) -> Result<(), Fault> {
     if only_check {
-        node.log.check_config(name, overrides)?;
+        node.log.check_config(topic, overrides)?;
     } else {
-        node.log.set_config(name, overrides)?;
+        node.log.set_config(topic, overrides)?;
     }
     Ok(())
 }

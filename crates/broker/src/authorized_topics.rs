@@ -147,10 +147,7 @@ impl Authorized for DeleteTopicsRequest {
 }
 
 fn name_of(gate: &Gate, state: &DeleteTopicState) -> Option<String> {
-    let by_id = || {
-        let found = gate.node.log.topics().into_iter().find(|topic| topic.id == state.topic_id);
-        found.map(|topic| topic.name)
-    };
+    let by_id = || gate.node.log.topic_by_id(state.topic_id).map(|topic| topic.name);
     state.name.clone().or_else(by_id)
 }
 

@@ -40,7 +40,7 @@ fn delete(node: &Node, state: DeleteTopicState) -> DeletableTopicResult {
 fn deleted(node: &Node, state: &DeleteTopicState) -> Result<DeletableTopicResult, Fault> {
     let topic = match &state.name {
         Some(name) => node.log.topic(name),
-        None => node.log.topics().into_iter().find(|topic| topic.id == state.topic_id),
+        None => node.log.topic_by_id(state.topic_id),
     };
     let topic = topic.ok_or_else(|| unknown(state))?;
     check_not_internal(&topic.name)?;

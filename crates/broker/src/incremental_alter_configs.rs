@@ -10,7 +10,8 @@ use highwater_protocol::{
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
 };
 
-use crate::describe_configs::{TOPIC, unknown_topic};
+use crate::alter_configs::{check_type, set, value};
+use crate::describe_configs::unknown_topic;
 use crate::fault::Fault;
 use crate::node::Node;
 
@@ -41,10 +42,7 @@ fn altered(
 }
 
 fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<(), Fault> {
-    if asked.resource_type != TOPIC {
-        let text = "only the settings of topics can be changed while the broker runs";
-        return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
-    }
+    check_type(asked.resource_type)?;
     let name = &asked.resource_name;
     let mut named = HashSet::new();
     if let Some(twice) = asked.configs.iter().find(|change| !named.insert(&change.name)) {
@@ -61,12 +59,7 @@ fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<
     }
     TopicConfig::parse(overrides.clone())?;
     topic.ok_or_else(|| unknown_topic(name))?;
-    if only_check {
-        node.log.check_config(name, overrides)?;
-    } else {
-        node.log.set_config(name, overrides)?;
-    }
-    Ok(())
+    set(node, name, overrides, only_check)
 }
 
 /// Does one change to `overrides`; `current` has the value in force of a list that is not set.
@@ -76,10 +69,7 @@ fn apply(
     current: &TopicConfig,
 ) -> Result<(), Fault> {
     let name = &change.name;
-    let value = || {
-        let text = || format!("setting {name} has no value");
-        change.value.clone().ok_or_else(|| Fault::new(ErrorCode::INVALID_REQUEST, text()))
-    };
+    let value = || value(name, change.value.as_ref());
     match change.config_operation {
         0 => {
             overrides.insert(name.clone(), value()?);

@@ -71,8 +71,7 @@ async fn found(
     may_create: bool,
 ) -> Result<TopicInfo, ErrorCode> {
     let Some(name) = &asked.name else {
-        let by_id = node.log.topics().into_iter().find(|topic| topic.id == asked.topic_id);
-        return by_id.ok_or(ErrorCode::UNKNOWN_TOPIC_ID);
+        return node.log.topic_by_id(asked.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID);
     };
     match node.log.topic(name) {
         Some(topic) => Ok(topic),

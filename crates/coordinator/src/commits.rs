@@ -99,7 +99,7 @@ impl Groups {
     }
 
     fn check_space(&self, state: &State) -> Result<(), ErrorCode> {
-        if state.bytes > self.settings.max_total_bytes {
+        if state.total.bytes > self.settings.max_total_bytes {
             return Err(ErrorCode::POLICY_VIOLATION);
         }
         if self.journal.is_full() {

@@ -36,9 +36,9 @@ pub(crate) fn commits(offsets: usize) {
 /// What there is.
 pub(crate) fn groups(state: &State) {
     gauge!("highwater_kafka_groups").set(as_f64(state.slots.len()));
-    gauge!("highwater_kafka_group_members").set(as_f64(state.members));
-    gauge!("highwater_kafka_group_offsets").set(as_f64(state.offsets));
-    gauge!("highwater_kafka_group_bytes").set(as_f64(state.bytes));
+    gauge!("highwater_kafka_group_members").set(as_f64(state.total.members));
+    gauge!("highwater_kafka_group_offsets").set(as_f64(state.total.offsets));
+    gauge!("highwater_kafka_group_bytes").set(as_f64(state.total.bytes));
 }
 
 fn as_f64(count: usize) -> f64 {

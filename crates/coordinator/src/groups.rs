@@ -43,11 +43,8 @@ pub(crate) struct State {
     pub(crate) slots: BTreeMap<String, Slot>,
     /// Groups with offsets of a producer's open transaction.
     pub(crate) open: HashMap<i64, BTreeSet<String>>,
-    /// What all slots take in memory, roughly.
-    pub(crate) bytes: usize,
-    /// Members and committed offsets of all slots.
-    pub(crate) members: usize,
-    pub(crate) offsets: usize,
+    /// What all slots come to.
+    pub(crate) total: Extent,
     joins: HashMap<Ticket, oneshot::Sender<JoinGroupResponse>>,
     syncs: HashMap<Ticket, oneshot::Sender<SyncGroupResponse>>,
     next_ticket: Ticket,
@@ -65,6 +62,25 @@ pub(crate) enum Phase {
     Unreadable,
 }
 
+/// How much there is of one group, or of all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    /// Memory, roughly.
+    pub(crate) bytes: usize,
+    pub(crate) members: usize,
+    /// Committed offsets.
+    pub(crate) offsets: usize,
+}
+
+impl Extent {
+    /// In a total, one part changes.
+    fn replace(&mut self, before: Self, after: Self) {
+        self.bytes = self.bytes - before.bytes + after.bytes;
+        self.members = self.members - before.members + after.members;
+        self.offsets = self.offsets - before.offsets + after.offsets;
+    }
+}
+
 /// A group with its offsets.
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -72,10 +88,8 @@ pub(crate) struct Slot {
     pub(crate) offsets: Offsets,
     /// Whether the topic holds a record of the group.
     pub(crate) is_stored: bool,
-    /// What it counts for in the sums of all.
-    bytes: usize,
-    members: usize,
-    counted_offsets: usize,
+    /// What it counts for in the total.
+    counted: Extent,
     due: Option<i64>,
 }
 
@@ -85,10 +99,16 @@ impl Slot {
             group,
             offsets: Offsets::default(),
             is_stored: false,
-            bytes: 0,
-            members: 0,
-            counted_offsets: 0,
+            counted: Extent::default(),
             due: None,
+        }
+    }
+
+    fn extent(&self, group_id: &str) -> Extent {
+        Extent {
+            bytes: self.group.size_in_bytes() + self.offsets.bytes() + group_id.len(),
+            members: self.group.members.len(),
+            offsets: self.offsets.len(),
         }
     }
 
@@ -112,7 +132,6 @@ impl State {
         if !self.slots.contains_key(group_id) {
             self.slots.insert(group_id.to_owned(), Slot::new(Group::new(now)));
         }
-        // It was put there above.
         #[expect(clippy::unwrap_used, reason = "it was put there above")]
         self.slots.get_mut(group_id).unwrap()
     }
@@ -133,13 +152,9 @@ impl State {
     /// Answers the tick at which to look at it, if that is sooner than before.
     fn settle(&mut self, group_id: &str) -> Option<i64> {
         let slot = self.slots.get_mut(group_id)?;
-        let bytes = slot.group.size_in_bytes() + slot.offsets.bytes() + group_id.len();
-        self.bytes = self.bytes - slot.bytes + bytes;
-        slot.bytes = bytes;
-        self.members = self.members - slot.members + slot.group.members.len();
-        slot.members = slot.group.members.len();
-        self.offsets = self.offsets - slot.counted_offsets + slot.offsets.len();
-        slot.counted_offsets = slot.offsets.len();
+        let extent = slot.extent(group_id);
+        self.total.replace(slot.counted, extent);
+        slot.counted = extent;
         if slot.is_unused() {
             self.forget(group_id);
             return None;
@@ -157,9 +172,7 @@ impl State {
     /// Takes a group out.
     pub(crate) fn forget(&mut self, group_id: &str) {
         let Some(slot) = self.slots.remove(group_id) else { return };
-        self.bytes -= slot.bytes;
-        self.members -= slot.members;
-        self.offsets -= slot.counted_offsets;
+        self.total.replace(slot.counted, Extent::default());
         if let Some(due) = slot.due {
             self.due.remove(&(due, group_id.to_owned()));
         }

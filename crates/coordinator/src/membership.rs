@@ -67,7 +67,8 @@ impl Groups {
         }
         match state.slots.get(&request.group_id) {
             Some(_)
-                if state.bytes + protocols_size(&request.protocols) > settings.max_total_bytes =>
+                if state.total.bytes + protocols_size(&request.protocols)
+                    > settings.max_total_bytes =>
             {
                 Err(ErrorCode::GROUP_MAX_SIZE_REACHED)
             }
@@ -80,7 +81,8 @@ impl Groups {
     /// Whether there is room for one more group.
     pub(crate) fn check_new_group(&self, state: &State) -> Result<(), ErrorCode> {
         let settings = &self.settings;
-        if state.slots.len() >= settings.max_groups || state.bytes > settings.max_total_bytes {
+        if state.slots.len() >= settings.max_groups || state.total.bytes > settings.max_total_bytes
+        {
             return Err(ErrorCode::POLICY_VIOLATION);
         }
         Ok(())

@@ -315,6 +315,12 @@ impl Log {
         self.inner.topics.read().get(name).map(|topic| topic.info.clone())
     }
 
+    /// The topic of this id.
+    pub fn topic_by_id(&self, id: Uuid) -> Option<TopicInfo> {
+        let topics = self.inner.topics.read();
+        topics.values().find(|topic| topic.info.id == id).map(|topic| topic.info.clone())
+    }
+
     /// One partition, also if it is offline.
     pub fn partition(&self, topic: &str, index: i32) -> Option<Arc<Partition>> {
         let topics = self.inner.topics.read();
