@@ -1,7 +1,7 @@
 //! The coordinators of groups and of transactions, behind the broker.
 //!
 //! What a coordinator decides, it decides in a plain state machine without I/O, to which time is passed
-//! in. What must outlive a crash stands in a [`StateTopic`], in Kafka's own formats, and is on disk before
+//! in. What must outlive a crash stands in a topic, in Kafka's own formats, and is on disk before
 //! a client hears of it.
 
 mod blocking;
@@ -57,7 +57,8 @@ pub use group_coordinator::GroupCoordinator;
 pub use group_settings::GroupSettings;
 pub use groups::{CONSUMER_OFFSETS, Groups};
 pub use member::Caller;
-pub use state_topic::{StateEntry, StateRecord, StateTopic, Transaction, Written};
+pub use state_topic::Transaction;
+pub(crate) use state_topic::{StateEntry, StateRecord, StateTopic, Written};
 pub use transaction::{
     Producer, TopicPartition, TransactionMetadata, TransactionResult, TransactionState,
 };

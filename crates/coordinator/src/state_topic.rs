@@ -23,11 +23,11 @@ const SETTINGS: [(&str, &str); 3] =
 
 /// A key with its value; without one it is forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StateRecord {
+pub(crate) struct StateRecord {
     /// What it is about.
-    pub key: Bytes,
+    pub(crate) key: Bytes,
     /// What holds for it from now on; None is a tombstone.
-    pub value: Option<Bytes>,
+    pub(crate) value: Option<Bytes>,
 }
 
 /// The producer in whose transaction records are written; they count once its marker says so.
@@ -41,7 +41,7 @@ pub struct Transaction {
 
 /// What is read back, in the order in which it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StateEntry {
+pub(crate) enum StateEntry {
     /// A record.
     Record {
         /// Its offset.
@@ -62,31 +62,31 @@ pub enum StateEntry {
 
 /// A state topic of a log. It is made when it is first written.
 #[derive(Clone, Debug)]
-pub struct StateTopic {
+pub(crate) struct StateTopic {
     log: Log,
     name: &'static str,
 }
 
 /// An append that is written and not yet known to be safe.
 #[derive(Debug)]
-pub struct Written {
+pub(crate) struct Written {
     partition: Arc<Partition>,
     appended: Appended,
 }
 
 impl StateTopic {
     /// The topic of this name, which may not be there yet.
-    pub fn new(log: Log, name: &'static str) -> Self {
+    pub(crate) fn new(log: Log, name: &'static str) -> Self {
         Self { log, name }
     }
 
     /// Its name.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
     /// Its partition, if the topic was made already.
-    pub fn existing(&self) -> Option<Arc<Partition>> {
+    pub(crate) fn existing(&self) -> Option<Arc<Partition>> {
         self.log.partition(self.name, 0)
     }
 
@@ -94,7 +94,7 @@ impl StateTopic {
     ///
     /// # Errors
     /// Of the log.
-    pub fn partition(&self) -> Result<Arc<Partition>, CoordinatorError> {
+    pub(crate) fn partition(&self) -> Result<Arc<Partition>, CoordinatorError> {
         if let Some(partition) = self.existing() {
             return Ok(partition);
         }
@@ -113,7 +113,7 @@ impl StateTopic {
     ///
     /// # Errors
     /// Of the log; nothing was written then.
-    pub fn append(
+    pub(crate) fn append(
         &self,
         records: &[StateRecord],
         transaction: Option<Transaction>,
@@ -130,7 +130,7 @@ impl StateTopic {
     ///
     /// # Errors
     /// Of the log; nothing was written then.
-    pub fn append_marker(
+    pub(crate) fn append_marker(
         &self,
         marker: EndMarker,
         now_ms: i64,
@@ -163,7 +163,10 @@ impl StateTopic {
     ///
     /// # Errors
     /// Of the log, and [`CoordinatorError::Unreadable`].
-    pub fn read_back(&self, mut take: impl FnMut(StateEntry)) -> Result<(), CoordinatorError> {
+    pub(crate) fn read_back(
+        &self,
+        mut take: impl FnMut(StateEntry),
+    ) -> Result<(), CoordinatorError> {
         let Some(partition) = self.existing() else { return Ok(()) };
         let marks = partition.watermarks_now();
         let mut offset = marks.log_start;
@@ -218,7 +221,7 @@ fn take_marker(producer_id: i64, record: &Record, take: &mut impl FnMut(StateEnt
 
 impl Written {
     /// The offset of its first record.
-    pub fn first_offset(&self) -> i64 {
+    pub(crate) fn first_offset(&self) -> i64 {
         self.appended.base_offset
     }
 
@@ -226,7 +229,7 @@ impl Written {
     ///
     /// # Errors
     /// Of the log: the append is lost.
-    pub async fn durable(&self) -> Result<(), CoordinatorError> {
+    pub(crate) async fn durable(&self) -> Result<(), CoordinatorError> {
         Ok(self.partition.durable(&self.appended).await?)
     }
 }

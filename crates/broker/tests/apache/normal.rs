@@ -18,6 +18,18 @@ pub(crate) trait Normal {
     fn normalise(&mut self, names: &mut Names);
 }
 
+/// Nothing in it is another on either side.
+macro_rules! plain {
+    ($($response:ident)*) => { $(
+        impl Normal for $response {
+            fn normalise(&mut self, _names: &mut Names) {
+                self.throttle_time_ms = 0;
+            }
+        }
+    )* };
+}
+pub(crate) use plain;
+
 /// Takes out what no client may lean on in an answer of this kind: the order, and words.
 macro_rules! entries {
     ($($response:ident $entries:ident by $key:ident;)*) => { $(

@@ -7,18 +7,7 @@ use highwater_protocol::{
 };
 
 use crate::names::Names;
-use crate::normal::Normal;
-
-/// Nothing in it is another on either side.
-macro_rules! plain {
-    ($($response:ident)*) => { $(
-        impl Normal for $response {
-            fn normalise(&mut self, _names: &mut Names) {
-                self.throttle_time_ms = 0;
-            }
-        }
-    )* };
-}
+use crate::normal::{Normal, plain};
 
 plain! { HeartbeatResponse SyncGroupResponse OffsetCommitResponse OffsetDeleteResponse }
 

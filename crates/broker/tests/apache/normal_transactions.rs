@@ -7,17 +7,7 @@ use highwater_protocol::{
 };
 
 use crate::names::{Names, clock};
-use crate::normal::Normal;
-
-macro_rules! plain {
-    ($($response:ident)*) => { $(
-        impl Normal for $response {
-            fn normalise(&mut self, _names: &mut Names) {
-                self.throttle_time_ms = 0;
-            }
-        }
-    )* };
-}
+use crate::normal::{Normal, plain};
 
 plain! { AddOffsetsToTxnResponse EndTxnResponse TxnOffsetCommitResponse }
 
