@@ -163,8 +163,8 @@ async fn only_from_here(
     if is_here(peer.ip()) {
         return next.run(request).await;
     }
-    let what = format!("{peer} is another machine, and HTTP has no login yet");
-    let remedy = "run highwater backup or topic restore where the server runs";
+    let what = format!("{peer} does not ask over loopback, and HTTP has no login yet");
+    let remedy = "run the command where the server runs, with --url http://127.0.0.1:PORT";
     refused(StatusCode::FORBIDDEN, NOT_ALLOWED, &what, remedy)
 }
 

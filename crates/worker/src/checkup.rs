@@ -88,7 +88,7 @@ fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
             Severity::Note,
             "CONNECTOR_SECRET_LITERAL",
             format!("its configuration holds the value of {keys}"),
-            "whoever reaches the Kafka listener or the data folder can read it in highwater.configs",
+            "whoever may read the topic highwater.configs, the data folder or a backup of it can read it",
             "give that user of the source no more than the capture needs, and keep listener and data folder to those who may know it",
         )
     })
