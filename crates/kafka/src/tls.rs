@@ -59,8 +59,10 @@ pub(crate) async fn wrap(
     address: &str,
     tcp: TcpStream,
 ) -> Result<TlsStream<TcpStream>, CallError> {
+    // The files were good when the settings were read: they are being renewed.
+    let renewed = |why: String| CallError::Lost(format!("{address}: {why}"));
+    let config = Arc::new(client_config(tls).map_err(renewed)?);
     let unusable = |why: String| CallError::Denied(format!("{address}: {why}"));
-    let config = Arc::new(client_config(tls).map_err(unusable)?);
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
         .map_err(|_| unusable("it is neither a host name nor an address".to_owned()))?;

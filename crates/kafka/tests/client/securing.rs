@@ -116,7 +116,7 @@ async fn a_port_without_tls_or_logins_says_so() {
 
 /// A port that ends each connection behind the handshake, with a certificate for another host, and
 /// the authority that signed it.
-async fn another_host() -> (String, Pem) {
+async fn another_host() -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -143,13 +143,14 @@ async fn another_host() -> (String, Pem) {
             drop(acceptor.accept(tcp).await);
         }
     });
-    let text = PemPlace::Text(Password::from(signed.pem()));
-    (address, Pem { setting: "ssl.truststore.certificates", place: text })
+    (address, signed.pem())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_for_another_host_is_refused_unless_the_host_shall_not_count() {
     let (address, authority) = another_host().await;
+    let place = PemPlace::Text(Password::from(authority));
+    let authority = Pem { setting: "ssl.truststore.certificates", place };
     let over = |verify_host| {
         let tls = Tls { authorities: Some(authority.clone()), verify_host, ..Tls::default() };
         Bootstrap::new(address.clone()).with(Security { tls: Some(tls), sasl: None })
@@ -162,6 +163,31 @@ async fn a_certificate_for_another_host_is_refused_unless_the_host_shall_not_cou
         .await
         .unwrap_err();
     assert!(matches!(ended, KafkaError::Unreachable { .. }), "{ended}");
+}
+
+/// As a file that is being renewed: the connectors behind it go on once it is whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_half_written_is_tried_again() {
+    let (address, text) = another_host().await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ca.pem");
+    let place = PemPlace::File(file.clone());
+    let authorities = Some(Pem { setting: "ssl.truststore.location", place });
+    let tls = Tls { authorities, ..Tls::default() };
+    let bootstrap = Bootstrap::new(address).with(Security { tls: Some(tls), sasl: None });
+    let settings = ReaderSettings { retry_for: Duration::from_millis(300), ..Default::default() };
+    for half in ["", &text[..text.len() / 2]] {
+        std::fs::write(&file, half).unwrap();
+        let error = Reader::with_settings(bootstrap.clone(), settings)
+            .list_offset("trail", 0, highwater_kafka::OffsetSpec::Latest)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, KafkaError::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains("holds no certificates"), "{error}");
+    }
+    std::fs::write(&file, text).unwrap();
+    let why = refusal(bootstrap).await;
+    assert!(why.contains("for another host"), "{why}");
 }
 
 fn logged_in(lifetime_ms: i64) -> SaslAuthenticateResponse {
