@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use highwater_coordinator::blocking;
-use highwater_log::{Overrides, TopicConfig, check_name};
+use highwater_log::{Overrides, TopicConfig, TopicInfo, check_name};
 use highwater_protocol::{
     AlterConfigsRequest, AlterConfigsResponse, ErrorCode, ReplacedConfigsResource,
     ReplacedConfigsResourceResponse,
@@ -11,6 +11,7 @@ use highwater_protocol::{
 
 use crate::describe_configs::{TOPIC, unknown_topic};
 use crate::fault::Fault;
+use crate::internal_topic::check_settings;
 use crate::node::Node;
 
 pub(crate) async fn answer(node: &Arc<Node>, request: AlterConfigsRequest) -> AlterConfigsResponse {
@@ -47,12 +48,7 @@ fn alter(node: &Node, asked: &ReplacedConfigsResource, only_check: bool) -> Resu
     check_name(name)?;
     TopicConfig::parse(overrides.clone())?;
     let topic = node.log.topic(name).ok_or_else(|| unknown_topic(name))?;
-    // Who replaces Kafka's settings need not know ours: holds, owners and flush policies stay.
-    let own = topic.config.overrides().iter().filter(|(name, _)| name.starts_with("highwater."));
-    for (name, value) in own {
-        overrides.entry(name.clone()).or_insert_with(|| value.clone());
-    }
-    set(node, name, overrides, only_check)
+    set(node, &topic, |current| replaced(name, current, overrides), only_check)
 }
 
 /// Settings of topics change while the broker runs, and no others.
@@ -70,17 +66,27 @@ pub(crate) fn value(name: &str, value: Option<&String>) -> Result<String, Fault>
     value.cloned().ok_or_else(missing)
 }
 
-/// Sets what is set for a topic, or only looks whether that can be done.
+/// Gives a topic the settings that `change` makes of those it has, or only looks whether that can be done.
 pub(crate) fn set(
     node: &Node,
-    topic: &str,
-    overrides: Overrides,
+    topic: &TopicInfo,
+    change: impl FnOnce(&TopicConfig) -> Result<Overrides, Fault>,
     only_check: bool,
 ) -> Result<(), Fault> {
     if only_check {
-        node.log.check_config(topic, overrides)?;
+        node.log.check_config(&topic.name, change(&topic.config)?)?;
     } else {
-        node.log.set_config(topic, overrides)?;
+        node.log.change_config(&topic.name, change)?;
     }
     Ok(())
+}
+
+/// Who replaces Kafka's settings need not know ours: holds, owners and flush policies stay.
+fn replaced(name: &str, current: &TopicConfig, mut new: Overrides) -> Result<Overrides, Fault> {
+    let own = current.overrides().iter().filter(|(name, _)| name.starts_with("highwater."));
+    for (name, value) in own {
+        new.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    check_settings(name, current, &new)?;
+    Ok(new)
 }

@@ -1,5 +1,7 @@
 //! Who may take part in groups, see them, and keep offsets with them.
 
+use std::collections::HashMap;
+
 use highwater_access::{Operation, Resource};
 use highwater_protocol::{
     Coordinator, DeletableGroupResult, DeleteGroupsRequest, DescribeGroupsRequest, DescribedGroup,
@@ -14,6 +16,7 @@ use highwater_protocol::{
 
 use crate::authorized::{Authorized, Verdict, take};
 use crate::gate::Gate;
+use crate::once::once;
 
 const TOPIC: ErrorCode = ErrorCode::TOPIC_AUTHORIZATION_FAILED;
 const GROUP: ErrorCode = ErrorCode::GROUP_AUTHORIZATION_FAILED;
@@ -121,6 +124,7 @@ fn of_one_group(mut asked: OffsetFetchRequest, gate: &Gate) -> Verdict<OffsetFet
 }
 
 fn of_groups(mut asked: OffsetFetchRequest, gate: &Gate) -> Verdict<OffsetFetchRequest> {
+    once(&mut asked.groups, |group| group.group_id.clone());
     let refused =
         take(&mut asked.groups, |group| gate.may_group(Operation::Describe, &group.group_id));
     let mut answers: Vec<_> = refused
@@ -135,7 +139,7 @@ fn of_groups(mut asked: OffsetFetchRequest, gate: &Gate) -> Verdict<OffsetFetchR
         // An empty list is another version's way to ask.
         return Verdict::No(OffsetFetchResponse { groups: answers, ..Default::default() });
     }
-    let mut of_group: Vec<_> = asked
+    let mut of_group: HashMap<_, _> = asked
         .groups
         .iter_mut()
         .map(|group| {
@@ -146,8 +150,7 @@ fn of_groups(mut asked: OffsetFetchRequest, gate: &Gate) -> Verdict<OffsetFetchR
     let gate = gate.clone();
     Verdict::rest(asked, move |answer| {
         for group in &mut answer.groups {
-            let found = of_group.iter_mut().find(|(id, _)| *id == group.group_id);
-            let refused = found.and_then(|(_, refused)| refused.take());
+            let refused = of_group.remove(&group.group_id).flatten();
             show(&mut group.topics, refused, &gate);
         }
         answer.groups.append(&mut answers);

@@ -217,7 +217,9 @@ impl Authorized for AlterConfigsRequest {
     fn authorize(mut self, gate: &Gate) -> Verdict<Self> {
         let operation = Operation::AlterConfigs;
         let refused = take(&mut self.resources, |asked| {
+            let names = asked.configs.iter().map(|setting| setting.name.as_str());
             may_configure(gate, operation, asked.resource_type, &asked.resource_name)
+                && may_set(gate, &asked.resource_name, names)
         });
         let answers = refused.into_iter().map(|asked| ReplacedConfigsResourceResponse {
             error_code: refusal(asked.resource_type),

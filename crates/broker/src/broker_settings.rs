@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use highwater_coordinator::CoordinatorConfig;
+
 use crate::config::AutoCreate;
 use crate::config_source::{BROKER, DEFAULT};
 use crate::node::Node;
@@ -12,11 +14,11 @@ pub(crate) fn all(node: &Node) -> Vec<(&'static str, String, i8)> {
     let limits = &config.limits;
     let auto_create = config.auto_create == AutoCreate::WhenAsked;
     let protocol = protocol(node);
-    let groups = node.coordinator.groups().settings();
-    let retention_minutes = groups.offsets_retention_ms / 60_000;
+    let groups = node.coordinator.groups().settings().clone();
+    let transactions = node.coordinator.transactions().config().clone();
     let advertised = format!("{protocol}://{}:{}", node.advertised.host, node.advertised.port);
     let mechanisms: Vec<&str> = config.sasl.mechanisms.iter().map(|one| one.name()).collect();
-    vec![
+    let mut settings = vec![
         ("node.id", config.node_id.to_string(), BROKER),
         ("listeners", format!("{protocol}://{}", config.listen), BROKER),
         ("advertised.listeners", advertised, BROKER),
@@ -31,17 +33,30 @@ pub(crate) fn all(node: &Node) -> Vec<(&'static str, String, i8)> {
         ("sasl.enabled.mechanisms", mechanisms.join(","), BROKER),
         ("socket.request.max.bytes", limits.produce_bytes.to_string(), DEFAULT),
         ("fetch.max.bytes", limits.fetch_bytes.to_string(), DEFAULT),
-        ("group.min.session.timeout.ms", groups.min_session_timeout_ms.to_string(), DEFAULT),
-        ("group.max.session.timeout.ms", groups.max_session_timeout_ms.to_string(), DEFAULT),
-        (
-            "group.initial.rebalance.delay.ms",
-            groups.initial_rebalance_delay_ms.to_string(),
-            DEFAULT,
-        ),
-        ("group.max.size", groups.max_size.to_string(), DEFAULT),
-        ("offset.metadata.max.bytes", groups.offset_metadata_max_bytes.to_string(), DEFAULT),
-        ("offsets.retention.minutes", retention_minutes.to_string(), DEFAULT),
         ("offsets.topic.num.partitions", "1".to_owned(), DEFAULT),
+    ];
+    let defaults = of_coordinators(&CoordinatorConfig::default());
+    let ours = of_coordinators(&CoordinatorConfig { groups, transactions });
+    settings.extend(ours.into_iter().zip(defaults).map(|((name, value), (_, default))| {
+        let source = if value == default { DEFAULT } else { BROKER };
+        (name, value, source)
+    }));
+    settings
+}
+
+/// Those of the coordinators, by name.
+fn of_coordinators(config: &CoordinatorConfig) -> [(&'static str, String); 8] {
+    let CoordinatorConfig { groups, transactions } = config;
+    let retention_minutes = groups.offsets_retention_ms / 60_000;
+    [
+        ("group.min.session.timeout.ms", groups.min_session_timeout_ms.to_string()),
+        ("group.max.session.timeout.ms", groups.max_session_timeout_ms.to_string()),
+        ("group.initial.rebalance.delay.ms", groups.initial_rebalance_delay_ms.to_string()),
+        ("group.max.size", groups.max_size.to_string()),
+        ("offset.metadata.max.bytes", groups.offset_metadata_max_bytes.to_string()),
+        ("offsets.retention.minutes", retention_minutes.to_string()),
+        ("transaction.max.timeout.ms", millis(transactions.max_timeout)),
+        ("transactional.id.expiration.ms", millis(transactions.id_expiration)),
     ]
 }
 

@@ -10,7 +10,9 @@ use highwater_protocol::{
     CreatePartitionsTopic, CreatePartitionsTopicResult, ErrorCode,
 };
 
+use crate::creation::check_together;
 use crate::fault::Fault;
+use crate::internal_topic::check_not_internal;
 use crate::node::Node;
 
 pub(crate) async fn answer(
@@ -21,7 +23,12 @@ pub(crate) async fn answer(
     let results = blocking(move || {
         let only_check = request.validate_only;
         let topics = once(request.topics);
-        topics.into_iter().map(|(name, topic)| result(&node, name, topic, only_check)).collect()
+        let new = topics.values().flatten().filter_map(|asked| {
+            Some(asked.count.saturating_sub(node.log.topic(&asked.name)?.partitions))
+        });
+        let together = check_together(&node, new);
+        let result = |(name, topic): (_, _)| result(&node, name, topic, &together, only_check);
+        topics.into_iter().map(result).collect()
     });
     CreatePartitionsResponse { results: results.await, ..Default::default() }
 }
@@ -39,10 +46,12 @@ fn result(
     node: &Node,
     name: String,
     asked: Option<CreatePartitionsTopic>,
+    together: &Result<(), Fault>,
     only_check: bool,
 ) -> CreatePartitionsTopicResult {
     let twice = || Fault::new(ErrorCode::INVALID_REQUEST, "the request names this topic twice");
-    let fault = asked.ok_or_else(twice).and_then(|asked| raise(node, &asked, only_check)).err();
+    let asked = together.clone().and_then(|()| asked.ok_or_else(twice));
+    let fault = asked.and_then(|asked| raise(node, &asked, only_check)).err();
     CreatePartitionsTopicResult {
         name,
         error_code: fault.as_ref().map_or(ErrorCode::NONE, |fault| fault.code),
@@ -56,6 +65,7 @@ fn raise(node: &Node, asked: &CreatePartitionsTopic, only_check: bool) -> Result
         Fault::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, text)
     };
     let topic = node.log.topic(&asked.name).ok_or_else(unknown)?;
+    check_not_internal(&asked.name)?;
     let most = node.config.limits.partitions_per_topic;
     if asked.count <= topic.partitions {
         let text = format!("the topic has {} partitions, and none is taken away", topic.partitions);

@@ -12,15 +12,21 @@ use highwater_protocol::{
 use uuid::Uuid;
 
 use crate::config_source;
-use crate::creation;
+use crate::creation::{self, check_together};
 use crate::fault::Fault;
 use crate::node::Node;
 
 pub(crate) async fn answer(node: &Arc<Node>, request: CreateTopicsRequest) -> CreateTopicsResponse {
     let node = Arc::clone(node);
     let topics = blocking(move || {
-        let create = |(topic, twice): &(_, _)| create(&node, topic, request.validate_only, *twice);
-        once(request.topics).iter().map(create).collect()
+        let topics = once(request.topics);
+        let together =
+            check_together(&node, topics.iter().map(|(topic, _)| partitions(&node, topic)));
+        let create = |(topic, twice): &(_, _)| match &together {
+            Ok(()) => create(&node, topic, request.validate_only, *twice),
+            Err(fault) => refused(topic, fault.clone()),
+        };
+        topics.iter().map(create).collect()
     });
     CreateTopicsResponse { topics: topics.await, ..Default::default() }
 }
@@ -52,12 +58,25 @@ fn create(
     } else {
         made(node, asked, validate_only)
     };
-    made.unwrap_or_else(|fault| CreatableTopicResult {
+    made.unwrap_or_else(|fault| refused(asked, fault))
+}
+
+fn refused(asked: &CreatableTopic, fault: Fault) -> CreatableTopicResult {
+    CreatableTopicResult {
         name: asked.name.clone(),
         error_code: fault.code,
         error_message: Some(fault.text),
         ..Default::default()
-    })
+    }
+}
+
+/// So many partitions are asked for.
+fn partitions(node: &Node, asked: &CreatableTopic) -> i32 {
+    match (asked.assignments.len(), asked.num_partitions) {
+        (0, -1) => node.config.default_partitions,
+        (0, count) => count,
+        (assigned, _) => i32::try_from(assigned).unwrap_or(i32::MAX),
+    }
 }
 
 fn made(

@@ -45,13 +45,26 @@ pub(crate) fn plan(node: &Node, asked: &CreatableTopic) -> Result<Plan, Fault> {
     Ok(Plan { name: asked.name.clone(), partitions, config })
 }
 
+/// Refuses a request that is to make more partitions than one topic may have, as Apache Kafka does. A number
+/// that is refused by itself does not count.
+pub(crate) fn check_together(node: &Node, counts: impl Iterator<Item = i32>) -> Result<(), Fault> {
+    let most = node.config.limits.partitions_per_topic;
+    let all: i64 = counts.filter(|count| (1..=most).contains(count)).map(i64::from).sum();
+    if all <= most.into() {
+        return Ok(());
+    }
+    let text = format!("a request makes at most {most} partitions, not {all}");
+    Err(Fault::new(ErrorCode::POLICY_VIOLATION, text))
+}
+
 /// A dot and an underscore are one in the names of Kafka's metrics: no two topics may differ by it alone.
 fn check_collision(node: &Node, name: &str) -> Result<(), Fault> {
     if !name.contains(['.', '_']) {
         return Ok(());
     }
-    let written = |name: &str| name.replace('.', "_");
-    let other = node.log.topics().into_iter().find(|topic| written(&topic.name) == written(name));
+    let written = |byte: u8| if byte == b'.' { b'_' } else { byte };
+    let same = |other: &str| other.bytes().map(written).eq(name.bytes().map(written));
+    let other = node.log.find_topic(|topic| same(&topic.name));
     other.map_or(Ok(()), |other| {
         let text =
             format!("{name} differs from topic {} by a dot or an underscore alone", other.name);

@@ -9,6 +9,7 @@ use highwater_protocol::{
 };
 
 use crate::fault::Fault;
+use crate::internal_topic::check_not_internal;
 use crate::node::Node;
 
 pub(crate) async fn answer(
@@ -35,6 +36,7 @@ fn of_topic(node: &Node, asked: DeleteRecordsTopic) -> DeleteRecordsTopicResult 
 
 fn of_partition(node: &Node, topic: &str, asked: &DeleteRecordsPartition) -> Result<i64, Fault> {
     let partition = node.partition(topic, asked.partition_index)?;
+    check_not_internal(topic)?;
     if !partition.config().cleanup.delete {
         let text = "nothing is deleted from the front of a topic that is only compacted";
         return Err(Fault::new(ErrorCode::POLICY_VIOLATION, text));

@@ -12,6 +12,7 @@ use crate::broker_settings;
 use crate::config_source;
 use crate::fault::Fault;
 use crate::node::Node;
+use crate::once::once;
 
 /// Kafka's number for a topic.
 pub(crate) const TOPIC: i8 = 2;
@@ -23,7 +24,9 @@ const STRING: i8 = 2;
 
 pub(crate) fn answer(node: &Arc<Node>, request: DescribeConfigsRequest) -> DescribeConfigsResponse {
     let synonyms = request.include_synonyms;
-    let results = request.resources.into_iter().map(|asked| described(node, asked, synonyms));
+    let mut resources = request.resources;
+    once(&mut resources, |asked| (asked.resource_type, asked.resource_name.clone()));
+    let results = resources.into_iter().map(|asked| described(node, asked, synonyms));
     DescribeConfigsResponse { results: results.collect(), ..Default::default() }
 }
 

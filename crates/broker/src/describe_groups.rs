@@ -3,6 +3,7 @@
 use highwater_protocol::{DescribeGroupsRequest, DescribeGroupsResponse};
 
 use crate::node::Node;
+use crate::once::once;
 
 pub(crate) fn answer(
     node: &Node,
@@ -10,6 +11,8 @@ pub(crate) fn answer(
     request: DescribeGroupsRequest,
 ) -> DescribeGroupsResponse {
     let groups = node.coordinator.groups();
-    let groups = request.groups.into_iter().map(|group_id| groups.describe(version, group_id));
+    let mut ids = request.groups;
+    once(&mut ids, String::clone);
+    let groups = ids.into_iter().map(|group_id| groups.describe(version, group_id));
     DescribeGroupsResponse { groups: groups.collect(), ..Default::default() }
 }

@@ -1,5 +1,6 @@
 //! DescribeProducers: who writes to a partition with sequence numbers, and which transactions are open there.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use highwater_coordinator::blocking;
@@ -17,9 +18,13 @@ pub(crate) async fn answer(
     request: DescribeProducersRequest,
 ) -> DescribeProducersResponse {
     let node = Arc::clone(node);
+    let mut topics = request.topics;
+    let mut named = HashSet::new();
+    for DescribeProducersTopic { name, partition_indexes } in &mut topics {
+        partition_indexes.retain(|index| named.insert((name.clone(), *index)));
+    }
     // A partition that is being written to is waited for.
-    let topics =
-        blocking(move || request.topics.into_iter().map(|topic| of_topic(&node, topic)).collect());
+    let topics = blocking(move || topics.into_iter().map(|topic| of_topic(&node, topic)).collect());
     DescribeProducersResponse { topics: topics.await, ..Default::default() }
 }
 

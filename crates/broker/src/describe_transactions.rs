@@ -7,13 +7,16 @@ use highwater_protocol::{
 };
 
 use crate::node::Node;
+use crate::once::once;
 
 pub(crate) async fn answer(
     node: &Node,
     request: DescribeTransactionsRequest,
 ) -> DescribeTransactionsResponse {
     node.coordinator.transactions().loaded().await;
-    let described = request.transactional_ids.into_iter().map(|id| describe(node, id));
+    let mut ids = request.transactional_ids;
+    once(&mut ids, String::clone);
+    let described = ids.into_iter().map(|id| describe(node, id));
     DescribeTransactionsResponse { transaction_states: described.collect(), ..Default::default() }
 }
 

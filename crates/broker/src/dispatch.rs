@@ -93,7 +93,7 @@ pub(crate) async fn begin(gate: &Gate, mut body: Bytes) -> Result<Reply, Refused
         }
         ApiKey::Heartbeat => asked.ready(|it| heartbeat::answer(node, &it)),
         ApiKey::LeaveGroup => asked.ready(|it| leave_group::answer(node, version, it)),
-        ApiKey::SyncGroup => asked.later(|it| sync_group::begin(node, it)),
+        ApiKey::SyncGroup => asked.later(|it| sync_group::begin(node, version, it)),
         ApiKey::DescribeGroups => asked.ready(|it| describe_groups::answer(node, version, it)),
         ApiKey::ListGroups => asked.ready(|it| list_groups::answer(node, &it)),
         ApiKey::SaslHandshake => call.ready(&sasl::handshake_out_of_place()),

@@ -3,6 +3,7 @@
 use highwater_protocol::{Coordinator, ErrorCode, FindCoordinatorRequest, FindCoordinatorResponse};
 
 use crate::node::Node;
+use crate::once::once;
 
 /// The first version that asks for several keys at once.
 const BATCHED_SINCE: i16 = 4;
@@ -18,7 +19,9 @@ pub(crate) fn answer(
 ) -> FindCoordinatorResponse {
     let key_type = request.key_type;
     if version >= BATCHED_SINCE {
-        let found = request.coordinator_keys.into_iter().map(|key| find(node, key_type, key));
+        let mut keys = request.coordinator_keys;
+        once(&mut keys, String::clone);
+        let found = keys.into_iter().map(|key| find(node, key_type, key));
         return FindCoordinatorResponse { coordinators: found.collect(), ..Default::default() };
     }
     let found = find(node, key_type, request.key);

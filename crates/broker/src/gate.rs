@@ -93,7 +93,8 @@ impl Gate {
 
     /// What it may do to a group.
     pub(crate) fn group_operations(&self, group: &str) -> i32 {
-        let all = [Operation::Read, Operation::Delete, Operation::Describe];
+        use Operation::{AlterConfigs, Delete, Describe, DescribeConfigs, Read};
+        let all = [Read, Delete, Describe, DescribeConfigs, AlterConfigs];
         bits(all.into_iter().filter(|operation| self.may_group(*operation, group)))
     }
 }

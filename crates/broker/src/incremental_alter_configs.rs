@@ -13,6 +13,7 @@ use highwater_protocol::{
 use crate::alter_configs::{check_type, set, value};
 use crate::describe_configs::unknown_topic;
 use crate::fault::Fault;
+use crate::internal_topic::check_settings;
 use crate::node::Node;
 
 pub(crate) async fn answer(
@@ -51,15 +52,22 @@ fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<
     }
     // Kafka looks at the name, then at the settings, then for the topic.
     check_name(name)?;
-    let topic = node.log.topic(name);
-    let current = topic.as_ref().map(|topic| Arc::clone(&topic.config)).unwrap_or_default();
+    let Some(topic) = node.log.topic(name) else {
+        changed(asked, &TopicConfig::default())?;
+        return Err(unknown_topic(name));
+    };
+    set(node, &topic, |current| changed(asked, current), only_check)
+}
+
+/// The settings after all changes.
+fn changed(asked: &AlterConfigsResource, current: &TopicConfig) -> Result<Overrides, Fault> {
     let mut overrides = current.overrides().clone();
     for change in &asked.configs {
-        apply(change, &mut overrides, &current)?;
+        apply(change, &mut overrides, current)?;
     }
     TopicConfig::parse(overrides.clone())?;
-    topic.ok_or_else(|| unknown_topic(name))?;
-    set(node, name, overrides, only_check)
+    check_settings(&asked.resource_name, current, &overrides)?;
+    Ok(overrides)
 }
 
 /// Does one change to `overrides`; `current` has the value in force of a list that is not set.

@@ -77,6 +77,7 @@ mod offset_commit;
 mod offset_delete;
 mod offset_fetch;
 mod old_produce;
+mod once;
 mod outcome;
 mod pace;
 mod places;

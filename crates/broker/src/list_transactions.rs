@@ -1,6 +1,6 @@
 //! ListTransactions: which transactional ids there are.
 
-use highwater_coordinator::{TransactionFilter, TransactionMetadata};
+use highwater_coordinator::{TransactionFilter, TransactionState};
 use highwater_protocol::{ListTransactionsRequest, ListTransactionsResponse, ListedTransaction};
 
 use crate::node::Node;
@@ -12,8 +12,8 @@ pub(crate) async fn answer(
     let transactions = node.coordinator.transactions();
     transactions.loaded().await;
     let filter = TransactionFilter {
-        states: request.state_filters,
-        producer_ids: request.producer_id_filters,
+        states: request.state_filters.into_iter().collect(),
+        producer_ids: request.producer_id_filters.into_iter().collect(),
         running_longer_ms: request.duration_filter,
     };
     match transactions.list(&filter) {
@@ -26,10 +26,8 @@ pub(crate) async fn answer(
     }
 }
 
-fn listed((transactional_id, stands): (String, TransactionMetadata)) -> ListedTransaction {
-    ListedTransaction {
-        transactional_id,
-        producer_id: stands.producer.id,
-        transaction_state: stands.state.name().to_owned(),
-    }
+fn listed(
+    (transactional_id, producer_id, state): (String, i64, TransactionState),
+) -> ListedTransaction {
+    ListedTransaction { transactional_id, producer_id, transaction_state: state.name().to_owned() }
 }

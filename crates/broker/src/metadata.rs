@@ -14,6 +14,7 @@ use crate::creation;
 use crate::fault::Fault;
 use crate::internal_topic::is_internal;
 use crate::node::Node;
+use crate::once::once;
 
 pub(crate) async fn answer(
     node: &Arc<Node>,
@@ -47,9 +48,10 @@ fn broker(node: &Node) -> MetadataResponseBroker {
 
 async fn named(
     node: &Arc<Node>,
-    asked: Vec<MetadataRequestTopic>,
+    mut asked: Vec<MetadataRequestTopic>,
     may_create: bool,
 ) -> Vec<MetadataResponseTopic> {
+    once(&mut asked, |topic| (topic.name.clone(), topic.topic_id));
     let mut topics = Vec::with_capacity(asked.len());
     for asked in asked {
         topics.push(match found(node, &asked, may_create).await {

@@ -21,8 +21,8 @@ use crate::{CoordinatorError, Now, counters};
 /// The first version that is told that a group does not exist.
 const KNOWS_MISSING_GROUPS: i16 = 9;
 
-/// Says right before the append whether the transaction is open still.
-pub type StillOpen = Box<dyn FnOnce() -> Result<(), ErrorCode> + Send>;
+/// Says whether the transaction is open still: when the commit comes, and right before the append.
+pub type StillOpen = Box<dyn Fn() -> Result<(), ErrorCode> + Send>;
 
 /// Offsets that a producer commits with its transaction.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl Groups {
                 slot.group.renew(&request.member_id, self.clock.now());
             }
             // Offsets without members make a group of their own.
-            None if generation < 0 => self.check_new_group(state)?,
+            None if generation < 0 => self.check_new_group(state, &request.group_id)?,
             None if version >= KNOWS_MISSING_GROUPS => return Err(ErrorCode::GROUP_ID_NOT_FOUND),
             None => return Err(ErrorCode::ILLEGAL_GENERATION),
         }
@@ -118,8 +118,11 @@ impl Groups {
         if !self.has_any(&commit.topics) {
             return Waiting::ready(self.refused(commit.topics, ErrorCode::NONE));
         }
+        // Apache Kafka looks at the producer before it looks at the group.
+        let open = if commit.group_id.is_empty() { Ok(()) } else { still_open() };
         let state = self.state.lock();
-        if let Err(error) = self.check_transactional(&state, &commit) {
+        let checked = state.check_ready().and(open);
+        if let Err(error) = checked.and_then(|()| self.check_transactional(&state, &commit)) {
             return Waiting::ready(self.refused(commit.topics, error));
         }
         let TransactionalCommit { group_id, transaction, topics, .. } = commit;
@@ -138,14 +141,13 @@ impl Groups {
         if commit.group_id.is_empty() {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }
-        state.check_ready()?;
         match state.slots.get(&commit.group_id) {
             Some(slot) => {
                 let instance_id = commit.group_instance_id.as_deref();
                 let member_id = &commit.member_id;
                 slot.group.check_commit(commit.generation, member_id, instance_id, true)?;
             }
-            None if commit.generation < 0 => self.check_new_group(state)?,
+            None if commit.generation < 0 => self.check_new_group(state, &commit.group_id)?,
             None => return Err(ErrorCode::ILLEGAL_GENERATION),
         }
         self.check_space(state)

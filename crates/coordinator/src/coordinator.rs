@@ -10,7 +10,7 @@ use crate::groups::Groups;
 use crate::transactions::{Transactions, TransactionsConfig};
 
 /// Bounds of both coordinators.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CoordinatorConfig {
     /// Of groups.
     pub groups: GroupSettings,

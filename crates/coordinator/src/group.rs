@@ -16,6 +16,9 @@ use crate::clock::Now;
 use crate::group_settings::GroupSettings;
 use crate::member::{Member, Ticket, protocols_size};
 
+/// What an id takes besides its text, roughly.
+const PENDING_BYTES: usize = 64;
+
 /// The kind of group that consumers form.
 const CONSUMER: &str = "consumer";
 
@@ -198,6 +201,13 @@ impl Group {
 
     pub(crate) fn size_in_bytes(&self) -> usize {
         self.members.values().map(Member::size).sum()
+    }
+
+    /// What the group takes in memory, roughly: the ids given out and not used yet, too.
+    pub(crate) fn memory(&self) -> usize {
+        let pending = self.pending.keys().map(|id| PENDING_BYTES + id.len());
+        let members = self.members.values().map(Member::memory);
+        pending.chain(members).sum()
     }
 
     /// Refuses who is no member, or no more.

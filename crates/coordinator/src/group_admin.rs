@@ -1,5 +1,6 @@
 //! What administrators ask: which groups there are, what they are, and that they or their offsets go.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use highwater_protocol::{
@@ -31,6 +32,19 @@ struct Forget {
     offsets: Vec<(String, i32)>,
 }
 
+/// Names that are asked for, in whatever case; none stands for all.
+struct Filter(HashSet<String>);
+
+impl Filter {
+    fn of(names: &[String]) -> Self {
+        Self(names.iter().map(|name| name.to_ascii_lowercase()).collect())
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.0.is_empty() || self.0.contains(&name.to_ascii_lowercase())
+    }
+}
+
 impl Groups {
     /// What a group is.
     pub fn describe(&self, version: i16, group_id: String) -> DescribedGroup {
@@ -51,15 +65,13 @@ impl Groups {
     pub fn list(&self, request: &ListGroupsRequest) -> Result<Vec<ListedGroup>, ErrorCode> {
         let state = self.state.lock();
         state.check_ready()?;
-        let wanted = |filter: &[String], name: &str| {
-            filter.is_empty() || filter.iter().any(|asked| asked.eq_ignore_ascii_case(name))
-        };
-        if !wanted(&request.types_filter, CLASSIC) {
+        let (types, states) =
+            (Filter::of(&request.types_filter), Filter::of(&request.states_filter));
+        if !types.wants(CLASSIC) {
             return Ok(Vec::new());
         }
         let groups = state.slots.iter();
-        let groups =
-            groups.filter(|(_, slot)| wanted(&request.states_filter, slot.group.state.name()));
+        let groups = groups.filter(|(_, slot)| states.wants(slot.group.state.name()));
         Ok(groups.map(|(group_id, slot)| listed(group_id, &slot.group)).collect())
     }
 
@@ -86,8 +98,12 @@ impl Groups {
     ) -> Waiting<OffsetDeleteResponse> {
         let (sender, waiting) = Waiting::channel();
         let OffsetDeleteRequest { group_id, topics } = request;
+        if group_id.is_empty() {
+            let error_code = ErrorCode::INVALID_GROUP_ID;
+            return Waiting::ready(OffsetDeleteResponse { error_code, ..Default::default() });
+        }
         let log = self.log.clone();
-        let exists = move |topic: &str| log.partition(topic, 0).is_some();
+        let exists = move |topic: &str, partition| log.partition(topic, partition).is_some();
         let choose = move |slot: &Slot| choose_offsets(slot, topics, exists);
         self.forget(group_id, choose, |deleted| {
             let response = deleted.unwrap_or_else(|error_code| OffsetDeleteResponse {
@@ -269,7 +285,7 @@ impl Forget {
 fn choose_offsets(
     slot: &Slot,
     topics: Vec<OffsetDeleteRequestTopic>,
-    exists: impl Fn(&str) -> bool,
+    exists: impl Fn(&str, i32) -> bool,
 ) -> Result<(Forget, OffsetDeleteResponse), ErrorCode> {
     match slot.group.state {
         GroupState::Dead => return Err(ErrorCode::GROUP_ID_NOT_FOUND),
@@ -281,16 +297,17 @@ fn choose_offsets(
     let mut forget = Forget::default();
     let mut response = OffsetDeleteResponse::default();
     for OffsetDeleteRequestTopic { name, partitions } in topics {
-        let error_code = if !exists(&name) {
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-        } else if slot.group.is_subscribed(&name) {
-            ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC
-        } else {
-            ErrorCode::NONE
-        };
+        let is_subscribed = slot.group.is_subscribed(&name);
         let mut answers = Vec::with_capacity(partitions.len());
         for partition in partitions {
             let partition_index = partition.partition_index;
+            let error_code = if !exists(&name, partition_index) {
+                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+            } else if is_subscribed {
+                ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC
+            } else {
+                ErrorCode::NONE
+            };
             let is_there = slot.offsets.get(&name, partition_index).is_some()
                 || slot.offsets.has_pending(&name, partition_index);
             if error_code.is_ok() && is_there {

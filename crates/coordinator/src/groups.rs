@@ -106,7 +106,7 @@ impl Slot {
 
     fn extent(&self, group_id: &str) -> Extent {
         Extent {
-            bytes: self.group.size_in_bytes() + self.offsets.bytes() + group_id.len(),
+            bytes: self.group.memory() + self.offsets.bytes() + group_id.len(),
             members: self.group.members.len(),
             offsets: self.offsets.len(),
         }

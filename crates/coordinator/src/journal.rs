@@ -30,7 +30,7 @@ pub(crate) enum Write {
     InTransaction {
         transaction: Transaction,
         records: Vec<StateRecord>,
-        still_open: Box<dyn FnOnce() -> Result<(), ErrorCode> + Send>,
+        still_open: Box<dyn Fn() -> Result<(), ErrorCode> + Send>,
     },
     /// The end of a transaction.
     Marker(EndMarker),

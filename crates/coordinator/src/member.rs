@@ -120,6 +120,15 @@ impl Member {
         !self.is_new && (self.joining.is_some() || self.syncing.is_some())
     }
 
+    /// What it takes in memory, roughly: its id stands there twice, as a key too.
+    pub(crate) fn memory(&self) -> usize {
+        let Caller { client_id, client_host } = &self.caller;
+        let names = 2 * self.id.len() + client_id.len() + client_host.len();
+        let protocols = self.protocols.len() * size_of::<JoinGroupRequestProtocol>();
+        let instance_id = self.instance_id.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.size() + names + protocols + instance_id
+    }
+
     /// Bytes that it brings to its group.
     pub(crate) fn size(&self) -> usize {
         protocols_size(&self.protocols) + self.assignment.len()

@@ -12,12 +12,19 @@ use uuid::Uuid;
 use crate::groups::{Groups, State};
 use crate::join::Join;
 use crate::member::{Caller, protocols_size};
+use crate::state_topic::is_storable;
 use crate::waiting::Waiting;
 
 /// The first version at which a new member is given an id to come again with (KIP-394).
 const RETURNS_WITH_ID: i16 = 4;
 /// The first version at which a leader can be told not to assign (KIP-814).
 const SKIPS_ASSIGNMENT: i16 = 9;
+/// The first version at which a member has to name type and name of the protocol (KIP-559).
+const NAMES_PROTOCOL: i16 = 5;
+/// Bytes of a name of which a member's id is made, which is 37 longer and has to be storable.
+const LONGEST_NAME: usize = 32_000;
+/// Protocols that a member may offer: a group compares those of all its members with one another.
+const MOST_PROTOCOLS: usize = 100;
 
 impl Groups {
     /// Joins a group. Answered once all of its members have joined.
@@ -38,6 +45,7 @@ impl Groups {
         }
         let group_id = request.group_id.clone();
         let named = request.group_instance_id.as_ref().unwrap_or(&caller.client_id);
+        let named = &named[..named.floor_char_boundary(LONGEST_NAME)];
         let fresh_id = format!("{named}-{}", Uuid::new_v4());
         state.slot(&group_id, self.clock.now());
         let (sender, waiting) = Waiting::channel();
@@ -62,6 +70,7 @@ impl Groups {
         if request.group_id.is_empty() {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }
+        check_names(request)?;
         if !sessions.contains(&request.session_timeout_ms) {
             return Err(ErrorCode::INVALID_SESSION_TIMEOUT);
         }
@@ -74,13 +83,16 @@ impl Groups {
             }
             Some(_) => Ok(()),
             None if !request.member_id.is_empty() => Err(ErrorCode::UNKNOWN_MEMBER_ID),
-            None => self.check_new_group(state),
+            None => self.check_new_group(state, &request.group_id),
         }
     }
 
-    /// Whether there is room for one more group.
-    pub(crate) fn check_new_group(&self, state: &State) -> Result<(), ErrorCode> {
+    /// Whether there is room for one more group, of this id.
+    pub(crate) fn check_new_group(&self, state: &State, group_id: &str) -> Result<(), ErrorCode> {
         let settings = &self.settings;
+        if !is_storable(group_id) {
+            return Err(ErrorCode::INVALID_GROUP_ID);
+        }
         if state.slots.len() >= settings.max_groups || state.total.bytes > settings.max_total_bytes
         {
             return Err(ErrorCode::POLICY_VIOLATION);
@@ -89,7 +101,16 @@ impl Groups {
     }
 
     /// Asks for a member's assignment. Answered once the leader's is safe.
-    pub fn sync(self: &Arc<Self>, request: SyncGroupRequest) -> Waiting<SyncGroupResponse> {
+    pub fn sync(
+        self: &Arc<Self>,
+        version: i16,
+        request: SyncGroupRequest,
+    ) -> Waiting<SyncGroupResponse> {
+        let nameless = request.protocol_type.is_none() || request.protocol_name.is_none();
+        if version >= NAMES_PROTOCOL && nameless {
+            let error_code = ErrorCode::INCONSISTENT_GROUP_PROTOCOL;
+            return Waiting::ready(SyncGroupResponse { error_code, ..Default::default() });
+        }
         let mut state = self.state.lock();
         let known = state.check_ready().and_then(|()| match &request.group_id {
             id if id.is_empty() => Err(ErrorCode::INVALID_GROUP_ID),
@@ -136,6 +157,9 @@ impl Groups {
         } else {
             state.check_ready()
         };
+        // A member is found among all: more than there can be are not looked for.
+        let many = request.members.len() > self.settings.max_size;
+        let named = named.and(if many { Err(ErrorCode::INVALID_REQUEST) } else { Ok(()) });
         if let Err(error_code) = named {
             return LeaveGroupResponse { error_code, ..Default::default() };
         }
@@ -151,6 +175,17 @@ impl Groups {
             Err(error_code) => LeaveGroupResponse { error_code, ..Default::default() },
         }
     }
+}
+
+/// What a member calls itself and its protocols has to fit the record of its group.
+fn check_names(request: &JoinGroupRequest) -> Result<(), ErrorCode> {
+    let protocols = &request.protocols;
+    let instance_id = request.group_instance_id.as_ref();
+    let fit = instance_id.is_none_or(|name| name.len() <= LONGEST_NAME)
+        && is_storable(&request.protocol_type)
+        && protocols.len() <= MOST_PROTOCOLS
+        && protocols.iter().all(|protocol| is_storable(&protocol.name));
+    if fit { Ok(()) } else { Err(ErrorCode::INVALID_REQUEST) }
 }
 
 fn unknown(member: MemberIdentity) -> MemberResponse {

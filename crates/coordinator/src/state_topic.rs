@@ -21,6 +21,12 @@ const CHUNK: usize = 1 << 20;
 const SETTINGS: [(&str, &str); 3] =
     [("cleanup.policy", "compact"), ("highwater.flush", "durable"), ("segment.bytes", "104857600")];
 
+/// Whether a text fits the records of state topics, whose lengths have 16 bits. A longer one would be cut, and
+/// be another one once it is read back.
+pub(crate) fn is_storable(text: &str) -> bool {
+    i16::try_from(text.len()).is_ok()
+}
+
 /// A key with its value; without one it is forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StateRecord {

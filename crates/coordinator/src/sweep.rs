@@ -2,6 +2,7 @@
 //! too long, and forgets transactional ids that are idle.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use highwater_log::now_ms;
@@ -101,9 +102,11 @@ impl Shared {
     pub(crate) async fn sweep(self: &Arc<Self>, now_ms: i64) {
         let since_ms = now_ms.saturating_sub(millis(self.config.id_expiration));
         let mut idle = Vec::new();
+        let mut bytes = 0;
         for entry in self.entries() {
             let (timed_out, expired) = {
                 let mut slot = entry.slot.lock();
+                bytes += entry.transactional_id.len() + slot.bytes();
                 let stands = slot.stands();
                 let timed_out = stands.is_some_and(|stands| stands.is_timed_out(now_ms));
                 (timed_out, slot.expire(since_ms))
@@ -114,6 +117,7 @@ impl Shared {
                 self.abort(entry, now_ms).await;
             }
         }
+        self.bytes.store(bytes, Ordering::Relaxed);
         for some in idle.chunks(FORGOTTEN_AT_ONCE) {
             self.forget(some).await;
         }

@@ -139,6 +139,13 @@ pub struct TransactionMetadata {
 }
 
 impl TransactionMetadata {
+    /// What it takes in memory, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let partitions = self.partitions.iter();
+        let partitions = partitions.map(|one| one.topic.len() + 2 * size_of::<TopicPartition>());
+        size_of::<Self>() + partitions.sum::<usize>()
+    }
+
     /// How a transactional id stands once a producer has it that was never there.
     pub(crate) fn first(id: i64, init: Init) -> Self {
         Self {

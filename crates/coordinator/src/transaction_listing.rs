@@ -1,5 +1,7 @@
 //! How transactions stand, for those who ask: ListTransactions and DescribeTransactions.
 
+use std::collections::{BTreeSet, HashSet};
+
 use highwater_log::now_ms;
 use highwater_protocol::ErrorCode;
 
@@ -10,9 +12,9 @@ use crate::transactions::Transactions;
 #[derive(Clone, Debug)]
 pub struct TransactionFilter {
     /// In one of these states, by Kafka's names.
-    pub states: Vec<String>,
+    pub states: BTreeSet<String>,
     /// Of one of these producers.
-    pub producer_ids: Vec<i64>,
+    pub producer_ids: HashSet<i64>,
     /// With a transaction that began longer ago than this, in milliseconds; negative: any.
     pub running_longer_ms: i64,
 }
@@ -26,8 +28,7 @@ impl TransactionFilter {
 
     /// One whose transaction never began has the time -1, and counts as running long: so does Apache Kafka.
     fn wants(&self, stands: &TransactionMetadata, now_ms: i64) -> bool {
-        let state =
-            self.states.is_empty() || self.states.iter().any(|name| name == stands.state.name());
+        let state = self.states.is_empty() || self.states.contains(stands.state.name());
         let producer =
             self.producer_ids.is_empty() || self.producer_ids.contains(&stands.producer.id);
         let long = self.running_longer_ms < 0
@@ -37,14 +38,14 @@ impl TransactionFilter {
 }
 
 impl Transactions {
-    /// How the transactional ids stand that the filter wants, by name.
+    /// The transactional ids that the filter wants, by name, each with its producer's id and its state.
     ///
     /// # Errors
     /// `COORDINATOR_LOAD_IN_PROGRESS` until they are read back.
     pub fn list(
         &self,
         filter: &TransactionFilter,
-    ) -> Result<Vec<(String, TransactionMetadata)>, ErrorCode> {
+    ) -> Result<Vec<(String, i64, TransactionState)>, ErrorCode> {
         let now_ms = now_ms();
         let ids = self.shared.ids.lock();
         let ids = ids.as_ref().ok_or(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)?;
@@ -53,10 +54,10 @@ impl Transactions {
             .filter_map(|(id, entry)| {
                 let slot = entry.slot.lock();
                 let stands = slot.stands().filter(|stands| filter.wants(stands, now_ms))?;
-                Some((id.clone(), stands.clone()))
+                Some((id.clone(), stands.producer.id, stands.state))
             })
             .collect();
-        listed.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        listed.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
         Ok(listed)
     }
 

@@ -38,6 +38,15 @@ impl TransactionalId {
         self.stands.as_ref()
     }
 
+    /// What it takes in memory, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let planned = match &self.change {
+            Some(Change::To(next)) => next.bytes(),
+            Some(Change::Forget) | None => 0,
+        };
+        size_of::<Self>() + self.stands.as_ref().map_or(0, TransactionMetadata::bytes) + planned
+    }
+
     /// Whether it was taken off the list; who holds it has to look it up again.
     pub(crate) fn is_forgotten(&self) -> bool {
         self.forgotten

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use highwater_log::{Log, now_ms};
@@ -14,6 +15,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use crate::blocking::blocking;
+use crate::state_topic::is_storable;
 use crate::tasks::{Spawner, Tasks};
 use crate::transaction::{
     Init, Producer, TopicPartition, TransactionMetadata, TransactionResult, TransactionState,
@@ -33,7 +35,7 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 const LOAD_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bounds of transactions.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransactionsConfig {
     /// The longest time that a producer may let a transaction be open: Kafka's
     /// `transaction.max.timeout.ms`.
@@ -43,6 +45,8 @@ pub struct TransactionsConfig {
     pub id_expiration: Duration,
     /// How many transactional ids there may be at once.
     pub max_ids: usize,
+    /// Bytes that they may take together, with the partitions of their transactions. Counted with each sweep.
+    pub max_total_bytes: usize,
     /// How often transactions are looked at for being open too long, and ids for being idle.
     pub sweep_interval: Duration,
 }
@@ -53,6 +57,7 @@ impl Default for TransactionsConfig {
             max_timeout: Duration::from_secs(15 * 60),
             id_expiration: Duration::from_secs(7 * 24 * 60 * 60),
             max_ids: 100_000,
+            max_total_bytes: 256 << 20,
             sweep_interval: Duration::from_secs(1),
         }
     }
@@ -76,6 +81,8 @@ pub(crate) struct Shared {
     pub(crate) ids: Mutex<Option<Ids>>,
     /// True once they are.
     pub(crate) loaded: watch::Sender<bool>,
+    /// What they take in memory, roughly, as of the last sweep.
+    pub(crate) bytes: AtomicUsize,
 }
 
 pub(crate) type Ids = HashMap<String, Arc<Entry>>;
@@ -107,9 +114,15 @@ impl Transactions {
             spawner: tasks.spawner(),
             ids: Mutex::new(None),
             loaded: watch::Sender::new(false),
+            bytes: AtomicUsize::new(0),
         });
         shared.spawner.spawn(Arc::clone(&shared).run());
         Self { shared, tasks }
+    }
+
+    /// The bounds of transactions.
+    pub fn config(&self) -> &TransactionsConfig {
+        &self.shared.config
     }
 
     /// InitProducerId: gives a producer its id and epoch. With a transactional id, whoever had it before is
@@ -129,7 +142,7 @@ impl Transactions {
             let given = blocking(move || shared.new_producer_id()).await;
             return given.map(|id| Producer { id, epoch: 0 });
         };
-        if id.is_empty() {
+        if id.is_empty() || !is_storable(&id) {
             return Err(ErrorCode::INVALID_REQUEST);
         }
         self.shared.check_timeout(timeout_ms)?;
@@ -150,6 +163,7 @@ impl Transactions {
     ) -> Result<(), ErrorCode> {
         self.loaded().await;
         let entry = self.shared.find(transactional_id)?;
+        self.shared.check_room()?;
         let shared = Arc::clone(&self.shared);
         self.finish(async move {
             let plan = move |slot: &mut TransactionalId| slot.add(producer, partitions, now_ms());
@@ -257,12 +271,23 @@ impl Shared {
         ids.get(transactional_id).cloned().ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)
     }
 
+    /// Whether there is room for one more id, or for more partitions of a transaction.
+    fn check_room(&self) -> Result<(), ErrorCode> {
+        let most = self.config.max_total_bytes;
+        if self.bytes.load(Ordering::Relaxed) <= most {
+            return Ok(());
+        }
+        tracing::error!(most, "transactions take as many bytes as they may: nothing joins them");
+        Err(ErrorCode::POLICY_VIOLATION)
+    }
+
     fn find_or_make(&self, transactional_id: &str) -> Result<Arc<Entry>, ErrorCode> {
         let mut ids = self.ids.lock();
         let ids = ids.as_mut().ok_or(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)?;
         if let Some(entry) = ids.get(transactional_id) {
             return Ok(Arc::clone(entry));
         }
+        self.check_room()?;
         if ids.len() >= self.config.max_ids {
             tracing::error!(
                 transactional_id,

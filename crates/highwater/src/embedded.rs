@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_access::Access;
-use highwater_broker::{
-    Broker, BrokerConfig, BrokerError, Coordinator, CoordinatorConfig, Endpoint, Reach,
-};
+use highwater_broker::{Broker, BrokerConfig, BrokerError, Coordinator, Endpoint, Reach};
 use highwater_kafka::{Bootstrap, Mechanism, Password, Sasl, Security};
 use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
 
@@ -51,7 +49,7 @@ impl Embedded {
         gate.readiness.enter(Phase::Kafka);
         let guard = settings.kafka_guard.open()?;
         tokio::spawn(guard.clone().follow());
-        let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
+        let coordinator = Coordinator::start(&log, settings.coordinators.clone());
         let config = broker_config(settings, &guard, files);
         let broker = Broker::start(config, log.clone(), coordinator.clone())
             .await

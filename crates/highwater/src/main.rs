@@ -9,6 +9,7 @@ mod cli;
 mod compaction_settings;
 mod completions;
 mod connectors;
+mod coordinator_settings;
 mod copies;
 mod copy_jobs;
 mod copy_settings;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use highwater_broker::CoordinatorConfig;
 use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
 use highwater_kafka::Bootstrap;
 use highwater_log::{ArchiveConfig, CompactionConfig};
@@ -12,6 +13,7 @@ use highwater_log::{ArchiveConfig, CompactionConfig};
 use crate::apache;
 use crate::cli::{LogFormat, ServerFlags};
 use crate::compaction_settings;
+use crate::coordinator_settings;
 use crate::copy_settings;
 use crate::failure::Failure;
 use crate::guard;
@@ -42,6 +44,7 @@ pub(crate) struct Settings {
     /// Below which the server writes backups.
     pub(crate) backup_dir: Option<PathBuf>,
     pub(crate) compaction: CompactionConfig,
+    pub(crate) coordinators: CoordinatorConfig,
     pub(crate) offset_flush_interval: Duration,
     pub(crate) stream_linger: Duration,
     pub(crate) shutdown_timeout: Duration,
@@ -105,6 +108,7 @@ pub(crate) fn definition() -> ConfigDef {
     keys.extend(keys_of_parts());
     keys.extend(compaction_settings::keys());
     keys.extend(copy_settings::keys());
+    keys.extend(coordinator_settings::keys());
     keys.extend(kafka_guard::keys());
     keys.extend(apache::keys());
     ConfigDef::new(keys)
@@ -319,6 +323,8 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         backup_dir: copy_settings::backups(&config)
             .map_err(|problem| refused(place, &[problem]))?,
         compaction: compaction_settings::config(&config),
+        coordinators: coordinator_settings::config(&config)
+            .map_err(|problem| refused(place, &[problem]))?,
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
         stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
@@ -632,6 +638,19 @@ mod tests {
         assert!(with(bare, "").unwrap_err().what.contains("--kafka a is not HOST:PORT"));
         let missing = ServerFlags { kafka_config: Some("/no/file".into()), ..flags() };
         assert_eq!(with(missing, "").unwrap_err().code, "KAFKA_CONFIG_INVALID");
+    }
+
+    #[test]
+    fn groups_and_transactions_have_the_coordinators_bounds_unless_others_are_set() {
+        let ours = |file: &str| with(ServerFlags::default(), file).unwrap().coordinators;
+        assert_eq!(ours(""), CoordinatorConfig::default());
+        let set = ours(
+            "[kafka.groups]\nmax_size = 7\n[kafka.offsets]\nretention_minutes = 2\n[kafka.transactions]\nmax_timeout_ms = 5",
+        );
+        assert_eq!((set.groups.max_size, set.groups.offsets_retention_ms), (7, 120_000));
+        assert_eq!(set.transactions.max_timeout, Duration::from_millis(5));
+        let what = refusal("[kafka.groups]\nmin_session_timeout_ms = 2000000");
+        assert!(what.contains("kafka.groups.max_session_timeout_ms"), "{what}");
     }
 
     #[test]

@@ -264,11 +264,12 @@ impl Log {
     /// gone for its users and what is left of its files goes at the next start; [`Log::topic`] tells.
     ///
     /// # Errors
-    /// [`LogError::UnknownPartition`], or of the disk.
+    /// [`LogError::UnknownPartition`], [`LogError::Held`] while a hold lasts, or of the disk.
     pub fn delete_topic(&self, name: &str) -> Result<(), LogError> {
         let mut catalog = self.inner.catalog.lock();
         self.inner.check_open()?;
         let mut stored = self.inner.stored(&catalog, name)?;
+        self.inner.check_not_held(name)?;
         stored.stage = Stage::Unfinished;
         let noted = catalog.put(name, stored.clone());
         if self.inner.stored(&catalog, name).is_ok() {
@@ -297,6 +298,23 @@ impl Log {
         self.inner.put_config(&mut catalog, name, &config)
     }
 
+    /// Gives a topic the settings that `change` makes of those it has: no other change comes in between.
+    ///
+    /// # Errors
+    /// Of `change`, and as [`Log::set_config`].
+    pub fn change_config<E: From<LogError>>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&TopicConfig) -> Result<Overrides, E>,
+    ) -> Result<TopicInfo, E> {
+        let mut catalog = self.inner.catalog.lock();
+        self.inner.check_open()?;
+        let topic = self.topic(name).ok_or_else(|| unknown(name))?;
+        let config = Arc::new(TopicConfig::parse(change(&topic.config)?)?);
+        self.inner.check_holds(name, &config)?;
+        Ok(self.inner.put_config(&mut catalog, name, &config)?)
+    }
+
     /// What [`Log::set_config`] would refuse.
     ///
     /// # Errors
@@ -317,8 +335,13 @@ impl Log {
 
     /// The topic of this id.
     pub fn topic_by_id(&self, id: Uuid) -> Option<TopicInfo> {
+        self.find_topic(|topic| topic.id == id)
+    }
+
+    /// The first topic, by name, that is `wanted`.
+    pub fn find_topic(&self, wanted: impl Fn(&TopicInfo) -> bool) -> Option<TopicInfo> {
         let topics = self.inner.topics.read();
-        topics.values().find(|topic| topic.info.id == id).map(|topic| topic.info.clone())
+        topics.values().map(|topic| &topic.info).find(|info| wanted(info)).cloned()
     }
 
     /// One partition, also if it is offline.
@@ -449,6 +472,14 @@ impl Inner {
         let start = |partition: &Arc<Partition>| partition.watermarks_now().log_start;
         let log_starts: Vec<i64> = topic.partitions.iter().map(start).collect();
         hold::check_new(config, &topic.info.config, &log_starts)
+    }
+
+    /// What is held goes with its topic no more than by itself (rule L7).
+    fn check_not_held(&self, name: &str) -> Result<(), LogError> {
+        let topics = self.topics.read();
+        let partitions = topics.get(name).into_iter().flat_map(|topic| &topic.partitions);
+        let mut held = partitions.map(|partition| partition.check_held(i64::MAX));
+        held.find(Result::is_err).unwrap_or(Ok(()))
     }
 
     pub(crate) fn put_config(

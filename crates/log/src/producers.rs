@@ -8,6 +8,12 @@ use crate::producer::{Kept, Producer, Sequenced, Verdict};
 use crate::transaction_index::{Aborted, Entry};
 use crate::{LogError, Origin};
 
+/// Producers that a partition remembers; whoever writes may name as many ids as it likes.
+pub(crate) const MOST: usize = 100_000;
+
+/// So many are forgotten when there is room for no more.
+const FORGOTTEN_AT_ONCE: usize = MOST / 10;
+
 /// What a partition knows of a producer, as DescribeProducers tells it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProducerState {
@@ -57,10 +63,7 @@ impl Producers {
 
     /// Remembers a batch that is in the log; true if a transaction begins with it.
     pub(crate) fn record(&mut self, batch: Sequenced, now_ms: i64) -> bool {
-        let producer = self
-            .by_id
-            .entry(batch.producer_id)
-            .or_insert_with(|| Producer::new(batch.epoch, now_ms));
+        let producer = self.entry(batch.producer_id, batch.epoch, now_ms);
         let begins = producer.record(batch, now_ms);
         if begins {
             self.open.insert(batch.base_offset, batch.producer_id);
@@ -83,14 +86,40 @@ impl Producers {
 
     /// Takes a marker that is in the log.
     pub(crate) fn end(&mut self, marker: &EndMarker, offset: i64, timestamp: i64, now_ms: i64) {
-        let producer = self
-            .by_id
-            .entry(marker.producer_id)
-            .or_insert_with(|| Producer::new(marker.producer_epoch, now_ms));
-        if let Some(first) = producer.open {
+        let producer = self.entry(marker.producer_id, marker.producer_epoch, now_ms);
+        let open = producer.open;
+        producer.end(marker, offset, timestamp, now_ms);
+        if let Some(first) = open {
             self.open.remove(&first);
         }
-        producer.end(marker, offset, timestamp, now_ms);
+    }
+
+    /// The producer, remembered from now on if need be.
+    fn entry(&mut self, producer_id: i64, epoch: i16, now_ms: i64) -> &mut Producer {
+        if self.by_id.len() >= MOST && !self.by_id.contains_key(&producer_id) {
+            self.forget_some();
+        }
+        self.by_id.entry(producer_id).or_insert_with(|| Producer::new(epoch, now_ms))
+    }
+
+    /// Forgets those that have been silent for longest, as if their time were over.
+    fn forget_some(&mut self) {
+        let at_rest = self.by_id.values().filter(|producer| producer.open.is_none());
+        let mut seen: Vec<i64> = at_rest.map(|producer| producer.seen_ms).collect();
+        let mut going = FORGOTTEN_AT_ONCE.min(seen.len());
+        let Some(last) = going.checked_sub(1) else { return };
+        let (_, silent_since, _) = seen.select_nth_unstable(last);
+        let silent_since = *silent_since;
+        tracing::warn!(
+            most = MOST,
+            forgotten = going,
+            "a partition has as many producers as it remembers: those silent for longest are forgotten"
+        );
+        self.by_id.retain(|_, producer| {
+            let goes = going > 0 && producer.open.is_none() && producer.seen_ms <= silent_since;
+            going -= usize::from(goes);
+            !goes
+        });
     }
 
     /// Remembers a producer of which a snapshot tells.
@@ -335,5 +364,25 @@ mod tests {
         producers.expire(now + DAY_MS, DAY_MS);
         let left: Vec<_> = producers.kept().iter().map(|kept| kept.producer_id).collect();
         assert_eq!(left, [8], "one whose transaction is open is never forgotten");
+    }
+
+    #[test]
+    fn those_silent_for_longest_make_room_and_no_open_transaction_does() {
+        let mut producers = Producers::default();
+        let plain = |producer_id| Sequenced { producer_id, ..batch(0, 0, 1, producer_id) };
+        producers.record(part(0, 0, 0), 0);
+        let most = i64::try_from(MOST).unwrap();
+        for id in 1..most {
+            producers.record(plain(id), id);
+        }
+        assert_eq!(producers.kept().len(), MOST);
+        producers.record(plain(5), most);
+        assert_eq!(producers.kept().len(), MOST, "it is known");
+        producers.record(plain(most), most);
+        let kept: Vec<i64> = producers.kept().iter().map(|kept| kept.producer_id).collect();
+        assert_eq!(kept.len(), MOST - FORGOTTEN_AT_ONCE + 1);
+        let forgotten = i64::try_from(FORGOTTEN_AT_ONCE).unwrap();
+        // The first has its transaction open, the fifth was heard of again.
+        assert_eq!(kept[..3], [0, 5, forgotten + 2]);
     }
 }

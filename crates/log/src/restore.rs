@@ -93,7 +93,7 @@ impl Log {
     /// unless a topic of this log has it. Blocks on the disk, for long; the log goes on meanwhile.
     ///
     /// # Errors
-    /// [`LogError::TopicExists`], or see [`CopyError`]; nothing is left of it then.
+    /// [`LogError::TopicExists`], [`CopyError::TopicInternal`], or see [`CopyError`]; nothing is left of it then.
     pub fn restore_topic(
         &self,
         from: &Path,

@@ -30,8 +30,8 @@ pub(crate) enum Spare {
 }
 
 impl Partition {
-    /// Removes closed segments that are over time or size; answers how many. A topic that is only
-    /// compacted loses nothing. Blocks on the disk.
+    /// Removes segments that are over time or size; answers how many. Where all of them are, the active one
+    /// ends and goes too, as in Kafka. A topic that is only compacted loses nothing. Blocks on the disk.
     ///
     /// # Errors
     /// Of the disk.
@@ -40,15 +40,34 @@ impl Partition {
         if !config.cleanup.delete {
             return Ok(0);
         }
-        let writer = self.writer.lock();
+        let mut writer = self.writer.lock();
         self.check_usable()?;
-        let segments = self.segments.read().clone();
+        let mut segments = self.segments.read().clone();
+        if self.all_go(&segments, &config, now_ms) {
+            self.roll_locked(&mut writer)?;
+            segments = self.segments.read().clone();
+        }
         let expired = self.going(&segments, spare, &config, now_ms);
         let Some(next) = segments.get(expired).filter(|_| expired > 0) else { return Ok(0) };
         // Segments below the log start are left where their removal failed.
         self.raise_log_start(next.base_offset.max(self.marks().log_start))?;
         drop(writer);
         Ok(expired)
+    }
+
+    /// Whether all segments are over time or size and nothing in the active one is held: then it ends, so
+    /// that it can be archived and can go. Records that somebody cannot see yet stay.
+    fn all_go(&self, segments: &[Arc<Segment>], config: &TopicConfig, now_ms: i64) -> bool {
+        let marks = self.marks();
+        let held = hold::held_from(config, now_ms, self.place.index);
+        let holds = held.is_some_and(|from| from < marks.log_end.offset);
+        if holds || marks.stable.offset < marks.log_end.offset {
+            return false;
+        }
+        let nothing = Kept { size: 0, greatest: -1 };
+        let kept = segments.iter().map(|segment| Kept::of(segment));
+        let kept: Vec<Kept> = kept.chain([nothing]).collect();
+        expired(&kept, config, now_ms) == segments.len()
     }
 
     /// How many segments, from the oldest on, are to go.
@@ -126,7 +145,7 @@ impl Partition {
     }
 
     /// Refuses to remove records below `offset` that a hold keeps.
-    fn check_held(&self, offset: i64) -> Result<(), LogError> {
+    pub(crate) fn check_held(&self, offset: i64) -> Result<(), LogError> {
         let config = self.config();
         match hold::tightest(&config, now_ms(), self.place.index) {
             Some((hold, from)) if from < offset => {

@@ -172,7 +172,8 @@ fn rows_20_and_21_deleted_records_still_count_in_their_segment() {
 #[test]
 fn row_22_the_greatest_of_what_retention_left() {
     let bench = Bench::new();
-    let partition = bench.topic(&[("retention.bytes", "0"), ("retention.ms", "-1")]);
+    let kept = batch(&[5, 7, 6]).len().to_string();
+    let partition = bench.topic(&[("retention.bytes", &kept), ("retention.ms", "-1")]);
     put_all(&partition, &[&[999]]);
     partition.roll().unwrap();
     put_all(&partition, &[&[5, 7, 6]]);

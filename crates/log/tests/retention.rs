@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use highwater_log::{Log, LogConfig, LogError, RealFileSystem, Visible};
+use highwater_log::{AppendOptions, Log, LogConfig, LogError, RealFileSystem, Visible};
 use support::{Bench, NOW, Put, batch};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -25,8 +25,46 @@ fn ten_year_old_rows_survive_under_the_time_of_append() {
     partition.put(batch(&[NOW - TEN_YEARS]));
     assert_eq!(bench.log.run_retention(NOW + 6 * DAY), 0);
     assert_eq!(partition.watermarks_now().log_start, 0);
+    assert_eq!(bench.log.run_retention(NOW + 8 * DAY), 2);
+    assert_eq!(partition.watermarks_now().log_start, 3, "the active segment goes, too");
+}
+
+/// As in Kafka: where everything is over its time, the active segment ends and goes.
+#[test]
+fn the_active_segment_goes_once_all_are_over_their_time() {
+    let bench = Bench::new();
+    let partition = bench.topic(&[]);
+    partition.put(batch(&[NOW - 8 * DAY]));
+    partition.put(batch(&[NOW]));
+    assert_eq!(bench.log.run_retention(NOW), 0, "one of its records is young enough");
     assert_eq!(bench.log.run_retention(NOW + 8 * DAY), 1);
-    assert_eq!(partition.watermarks_now().log_start, 2, "the active segment stays");
+    assert_eq!(bench.log.run_retention(NOW + 8 * DAY), 0, "nothing is left");
+    let marks = partition.watermarks_now();
+    assert_eq!((marks.log_start, marks.log_end), (2, 2));
+    let bench = bench.kill();
+    assert_eq!(bench.partition().watermarks_now().log_start, 2);
+    assert_eq!(bench.partition().put(batch(&[NOW + 8 * DAY])).base_offset, 2);
+}
+
+/// Neither what is held in it goes, nor what nobody was shown, nor what an open transaction holds back.
+#[test]
+fn the_active_segment_stays_for_those_who_need_it() {
+    let bench = Bench::new();
+    let partition = bench.topic(&[("highwater.hold.audit", "1")]);
+    partition.put(batch(&[5, 6]));
+    assert_eq!(bench.log.run_retention(NOW), 0);
+    assert_eq!(segments(&bench), 1, "it does not end either");
+    bench.log.set_config("t", [].into()).unwrap();
+    partition.append(batch(&[7]), AppendOptions::client(NOW)).unwrap();
+    assert_eq!(bench.log.run_retention(NOW), 0, "not visible yet");
+    partition.flush().unwrap();
+    assert_eq!(bench.log.run_retention(NOW), 1);
+}
+
+fn segments(bench: &Bench) -> usize {
+    let entries = std::fs::read_dir(bench.folder()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".log")).count()
 }
 
 #[test]
@@ -53,8 +91,9 @@ fn an_idle_segment_ends_in_time() {
     let partition = bench.topic(&[("segment.ms", "1000")]);
     partition.put(batch(&[5]));
     bench.log.housekeep(NOW + 999);
-    assert_eq!(bench.log.run_retention(NOW + 8 * DAY), 0);
+    assert_eq!(segments(&bench), 1);
     bench.log.housekeep(NOW + 1000);
+    assert_eq!(segments(&bench), 2);
     assert_eq!(bench.log.run_retention(NOW + 8 * DAY), 1);
     assert_eq!(partition.put(batch(&[6])).base_offset, 1);
 }

@@ -48,6 +48,18 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         why: "Kafka takes a batch with a producer id and the epoch -1; no client sends it, and it is refused here",
     },
     Exception {
+        what: "The coordinators' own topics",
+        why: "clients choose their sizes and times of compaction alone, and delete none of their records: what was answered would be lost otherwise",
+    },
+    Exception {
+        what: "What is named twice",
+        why: "where an answer is longer than its question, what a request names twice is answered once, so that an answer has a bound",
+    },
+    Exception {
+        what: "A transactional id without a name",
+        why: "TxnOffsetCommit refuses it: whether its transaction is open could not be asked",
+    },
+    Exception {
         what: "Settings that only one knows",
         why: "a topic has the settings that mean something here, and `highwater.*`; those that both know are compared with their sources",
     },

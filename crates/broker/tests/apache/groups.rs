@@ -128,11 +128,10 @@ fn ask_to_join(
 }
 
 pub(crate) fn sync_group(pair: &mut Pair, world: &mut World) {
-    // From version 5 on Kafka looks at type and name of the protocol before anything else.
-    let version = world.random.version(0..=4);
+    let version = world.random.version(0..=5);
     let group_id = group(world);
     let member = identity(world, &group_id);
-    let named = world.random.percent(70);
+    let (named, names_protocol) = (world.random.percent(80), world.random.percent(80));
     let assignment = Bytes::from_static(world.random.one_of(&[b"all", b"any"]));
     pair.ask("SyncGroup", version, |names| SyncGroupRequest {
         group_id: group_id.clone(),
@@ -140,7 +139,7 @@ pub(crate) fn sync_group(pair: &mut Pair, world: &mut World) {
         member_id: names.member_id(&member.id),
         group_instance_id: member.instance.clone().filter(|_| version >= 3),
         protocol_type: named.then(|| "consumer".to_owned()),
-        protocol_name: None,
+        protocol_name: names_protocol.then(|| "range".to_owned()),
         assignments: vec![SyncGroupRequestAssignment {
             member_id: names.member_id(&member.id),
             assignment: assignment.clone(),
@@ -230,7 +229,7 @@ pub(crate) fn offset_fetch(pair: &mut Pair, world: &mut World) {
 
 pub(crate) fn offset_delete(pair: &mut Pair, world: &mut World) {
     let name = world.random.one_of(&[TOPIC, TOPIC, "d-missing"]).to_owned();
-    let partition_index = world.random.one_of(&[0, 1]);
+    let partition_index = world.random.one_of(&[0, 1, 9]);
     let partitions = vec![OffsetDeleteRequestPartition { partition_index }];
     let topics = vec![OffsetDeleteRequestTopic { name, partitions }];
     let request = OffsetDeleteRequest { group_id: group(world), topics };
@@ -238,9 +237,11 @@ pub(crate) fn offset_delete(pair: &mut Pair, world: &mut World) {
 }
 
 pub(crate) fn describe_groups(pair: &mut Pair, world: &mut World) {
+    let version = world.random.version(0..=6);
+    let include_authorized_operations = version >= 3 && world.random.percent(50);
     let request =
-        DescribeGroupsRequest { groups: vec![group(world)], include_authorized_operations: false };
-    pair.ask("DescribeGroups", world.random.version(0..=6), |_| request.clone());
+        DescribeGroupsRequest { groups: vec![group(world)], include_authorized_operations };
+    pair.ask("DescribeGroups", version, |_| request.clone());
 }
 
 pub(crate) fn list_groups(pair: &mut Pair, world: &mut World) {

@@ -238,6 +238,20 @@ fn row_22_retention_takes_the_segment_with_the_greatest() {
     assert_eq!(found, [Ok((3, -1, 0)), Ok((4, 7, 0)), NOTHING, Ok((5, -1, 0))]);
 }
 
+/// Beside the table: where all segments are over their time, the active one ends and goes.
+#[test]
+fn retention_takes_the_active_segment_once_all_are_over_their_time() {
+    let found = both(|side| {
+        let batches = [plain(&[100, 999]), plain(&[5])];
+        let topic = holding(side, "row", &[("retention.ms", "1000")], &batches);
+        side.until("retention has removed everything", |side| {
+            side.list(11, &topic, EARLIEST).offset == 3
+        });
+        [EARLIEST, MAX_TIMESTAMP, 100, LATEST].map(|timestamp| ask(side, &topic, timestamp))
+    });
+    assert_eq!(found, [Ok((3, -1, 0)), NOTHING, NOTHING, Ok((3, -1, 0))]);
+}
+
 #[test]
 fn row_25_records_without_a_timestamp() {
     let found = found_in(&singles(&[-1, -1]), [MAX_TIMESTAMP, 0, LATEST]);

@@ -130,7 +130,8 @@ pub(crate) fn produce_in_txn(pair: &mut Pair, world: &mut World) {
     let place = (name.clone(), index);
     let known = world.transactions.0.get(id).and_then(|known| known.next.get(&place)).copied();
     let (next, before) = known.unwrap_or((0, 0));
-    // A producer of which a marker alone is known may begin anywhere here, and at 0 alone there.
+    // Of a batch that it refused before it knew the producer, Apache Kafka remembers the sequence, and takes no
+    // higher one (KIP-890); here a producer that is not known may begin anywhere.
     let first = match world.random.below(12) {
         0 if known.is_some() => next + 3,
         1 => before,
@@ -185,11 +186,13 @@ pub(crate) fn txn_offset_commit(pair: &mut Pair, world: &mut World) {
         committed_leader_epoch: random.one_of(&[-1, 0]),
         committed_metadata: Some("in a transaction".to_owned()),
     };
+    let drawn = partition.committed_offset;
+    let generation_id = if version >= 3 && drawn % 3 == 0 { 5 } else { -1 };
+    let group_id = if drawn % 10 == 1 { "" } else { GROUP };
     let topic = TxnOffsetCommitRequestTopic { name: TOPIC.to_owned(), partitions: vec![partition] };
-    let generation_id = -1;
     pair.ask("TxnOffsetCommit", version, |names| TxnOffsetCommitRequest {
         transactional_id: id.to_owned(),
-        group_id: GROUP.to_owned(),
+        group_id: group_id.to_owned(),
         producer_id: names.producer_id(producer),
         producer_epoch: epoch,
         generation_id,

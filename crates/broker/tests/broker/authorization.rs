@@ -2,12 +2,12 @@
 
 use highwater_access::Access;
 use highwater_protocol::{
-    AlterConfigsResource, AlterableConfig, CreatableTopic, CreateTopicsRequest,
-    DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic, DeleteTopicState,
-    DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeConfigsResource,
-    ErrorCode, FetchRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
-    MetadataRequest, MetadataRequestTopic, OffsetForLeaderEpochRequest, OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
+    AlterConfigsRequest, AlterConfigsResource, AlterableConfig, CreatableTopic,
+    CreateTopicsRequest, DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic,
+    DeleteTopicState, DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest,
+    DescribeConfigsResource, ErrorCode, FetchRequest, IncrementalAlterConfigsRequest,
+    InitProducerIdRequest, MetadataRequest, MetadataRequestTopic, OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition, OffsetForLeaderTopic, ReplacedConfig, ReplacedConfigsResource,
 };
 
 use crate::client::{Client, fetch, list_offsets, plain, produce};
@@ -338,6 +338,15 @@ async fn a_topic_with_an_owner_is_written_by_nobody_else() {
         let request =
             IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
         assert_eq!(client.call(1, &request).await.responses[0].error_code, TOPIC);
+        let other =
+            ReplacedConfig { name: "highwater.owner".to_owned(), value: Some("mine".to_owned()) };
+        let resource = ReplacedConfigsResource {
+            resource_type: 2,
+            resource_name: "trail".to_owned(),
+            configs: vec![other],
+        };
+        let request = AlterConfigsRequest { resources: vec![resource], ..Default::default() };
+        assert_eq!(client.call(2, &request).await.responses[0].error_code, TOPIC);
     }
     let mut admin = client_of(&closed, "admin").await;
     assert_eq!(admin.produce(9, "trail", plain(&[1])).await.error_code, NONE);

@@ -1,9 +1,10 @@
 //! DescribeConfigs and IncrementalAlterConfigs.
 
 use highwater_protocol::{
-    AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, DeleteRecordsPartition,
-    DeleteRecordsRequest, DeleteRecordsTopic, DescribeConfigsRequest, DescribeConfigsResource,
-    DescribeConfigsResult, ErrorCode, IncrementalAlterConfigsRequest,
+    AlterConfigsRequest, AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig,
+    CreatePartitionsRequest, CreatePartitionsTopic, DeleteRecordsPartition, DeleteRecordsRequest,
+    DeleteRecordsTopic, DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResult,
+    ErrorCode, IncrementalAlterConfigsRequest, ReplacedConfigsResource,
 };
 
 use crate::client::{Client, plain};
@@ -89,20 +90,24 @@ async fn alter(
     validate_only: bool,
     changes: &[(&str, i8, Option<&str>)],
 ) -> AlterConfigsResourceResponse {
+    let request = IncrementalAlterConfigsRequest { validate_only, ..changes_of("t", changes) };
+    client.call(version, &request).await.responses.remove(0)
+}
+
+fn changes_of(topic: &str, changes: &[(&str, i8, Option<&str>)]) -> IncrementalAlterConfigsRequest {
     let change = |(name, config_operation, value): &(&str, i8, Option<&str>)| AlterableConfig {
         name: (*name).to_owned(),
         config_operation: *config_operation,
         value: value.map(str::to_owned),
     };
-    let request = IncrementalAlterConfigsRequest {
+    IncrementalAlterConfigsRequest {
         resources: vec![AlterConfigsResource {
             resource_type: TOPIC,
-            resource_name: "t".to_owned(),
+            resource_name: topic.to_owned(),
             configs: changes.iter().map(change).collect(),
         }],
-        validate_only,
-    };
-    client.call(version, &request).await.responses.remove(0)
+        validate_only: false,
+    }
 }
 
 #[tokio::test]
@@ -189,4 +194,67 @@ async fn delete_before(client: &mut Client, topic: &str, offset: i64) -> (ErrorC
     };
     let answer = client.call(2, &request).await.topics.remove(0).partitions.remove(0);
     (answer.error_code, answer.low_watermark)
+}
+
+/// A coordinator's state would be lost in silence under other settings.
+#[tokio::test]
+async fn the_coordinators_topics_keep_what_keeps_their_state() {
+    let server = Server::start().await;
+    let set = [("cleanup.policy", "compact"), ("highwater.flush", "durable")];
+    let mut client = server.client().await;
+    for topic in ["__consumer_offsets", "__transaction_state"] {
+        server.topic_with(topic, 1, &set);
+        let refused: [(&str, i8, Option<&str>); 6] = [
+            ("cleanup.policy", SET, Some("delete")),
+            ("cleanup.policy", DELETE, None),
+            ("highwater.flush", SET, Some("os")),
+            ("retention.ms", SET, Some("1")),
+            ("max.message.bytes", SET, Some("10")),
+            ("highwater.hold.all", SET, Some("0")),
+        ];
+        for change in refused {
+            let answer = client.call(1, &changes_of(topic, &[change])).await.responses.remove(0);
+            assert_eq!(answer.error_code, ErrorCode::POLICY_VIOLATION, "{topic} {change:?}");
+        }
+        let chosen = changes_of(topic, &[("segment.bytes", SET, Some("1048576"))]);
+        assert!(client.call(1, &chosen).await.responses[0].error_code.is_ok());
+
+        // What is not named would go back to its default.
+        let resource = ReplacedConfigsResource {
+            resource_type: TOPIC,
+            resource_name: topic.to_owned(),
+            configs: Vec::new(),
+        };
+        let replace = AlterConfigsRequest { resources: vec![resource], validate_only: false };
+        let answer = client.call(2, &replace).await.responses.remove(0);
+        assert_eq!(answer.error_code, ErrorCode::POLICY_VIOLATION);
+        let config = server.log.topic(topic).unwrap().config;
+        assert!(config.cleanup.compact && !config.cleanup.delete && config.holds.is_empty());
+
+        let deleted = delete_before(&mut client, topic, 0).await;
+        assert_eq!(deleted, (ErrorCode::INVALID_TOPIC_EXCEPTION, -1));
+        let more = CreatePartitionsTopic { name: topic.to_owned(), count: 2, assignments: None };
+        let more = CreatePartitionsRequest { topics: vec![more], ..Default::default() };
+        let answer = client.call(3, &more).await.results.remove(0);
+        assert_eq!(answer.error_code, ErrorCode::INVALID_TOPIC_EXCEPTION);
+    }
+}
+
+/// Of changes that come at once none is lost: a hold least of all.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_come_at_once_all_hold() {
+    let server = Server::start().await;
+    server.topic("t");
+    let changing = (0..20).map(|n| {
+        let address = server.broker.local_addr();
+        tokio::spawn(async move {
+            let name = format!("highwater.hold.h{n}");
+            let mut client = Client::connect(address).await;
+            alter(&mut client, 1, false, &[(&name, SET, Some("0"))]).await.error_code
+        })
+    });
+    for changed in changing.collect::<Vec<_>>() {
+        assert!(changed.await.unwrap().is_ok());
+    }
+    assert_eq!(server.log.topic("t").unwrap().config.holds.len(), 20);
 }

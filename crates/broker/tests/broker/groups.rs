@@ -98,6 +98,8 @@ async fn a_member_s_life_at_every_version() {
             group_id: group.clone(),
             generation_id: 1,
             member_id: member_id.clone(),
+            protocol_type: Some("consumer".to_owned()),
+            protocol_name: Some("range".to_owned()),
             assignments: vec![assignment],
             ..Default::default()
         };

@@ -4,7 +4,14 @@
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, BytesMut};
-use highwater_protocol::{ApiKey, MetadataRequest};
+use highwater_protocol::{
+    ApiKey, DescribeConfigsRequest, DescribeConfigsResource, DescribeGroupsRequest,
+    DescribeProducersRequest, DescribeProducersTopic, DescribeTransactionsRequest, ErrorCode,
+    FindCoordinatorRequest, InitProducerIdRequest, JoinGroupRequest, JoinGroupRequestProtocol,
+    LeaveGroupRequest, ListGroupsRequest, MemberIdentity, MetadataRequest, MetadataRequestTopic,
+    OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+    OffsetFetchRequest, OffsetFetchRequestGroup,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::client::{Client, SOON, fetch, large};
@@ -219,4 +226,125 @@ async fn who_takes_no_answer_is_cut_off() {
         assert!(began.elapsed() < SOON, "the memory did not come back");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// An answer as long as a topic's partitions, a thousand times in one request.
+#[tokio::test]
+async fn what_is_named_a_thousand_times_is_answered_once() {
+    const TIMES: usize = 1000;
+    let server = Server::start().await;
+    server.topic_with("t", 100, &[]);
+    let mut client = server.client().await;
+    let many = |name: &str| vec![name.to_owned(); TIMES];
+
+    let topic = MetadataRequestTopic { name: Some("t".to_owned()), ..Default::default() };
+    let request = MetadataRequest { topics: Some(vec![topic; TIMES]), ..Default::default() };
+    assert_eq!(client.call(12, &request).await.topics.len(), 1);
+
+    let resource = DescribeConfigsResource {
+        resource_type: 2,
+        resource_name: "t".to_owned(),
+        ..Default::default()
+    };
+    let request = DescribeConfigsRequest { resources: vec![resource; TIMES], ..Default::default() };
+    assert_eq!(client.call(4, &request).await.results.len(), 1);
+
+    let request = DescribeGroupsRequest { groups: many("g"), ..Default::default() };
+    assert_eq!(client.call(5, &request).await.groups.len(), 1);
+
+    let group = OffsetFetchRequestGroup { group_id: "g".to_owned(), ..Default::default() };
+    let request = OffsetFetchRequest { groups: vec![group; TIMES], ..Default::default() };
+    assert_eq!(client.call(9, &request).await.groups.len(), 1);
+
+    let request = DescribeTransactionsRequest { transactional_ids: many("tx") };
+    assert_eq!(client.call(0, &request).await.transaction_states.len(), 1);
+
+    let request = FindCoordinatorRequest { coordinator_keys: many("g"), ..Default::default() };
+    assert_eq!(client.call(4, &request).await.coordinators.len(), 1);
+
+    let topic = DescribeProducersTopic { name: "t".to_owned(), partition_indexes: vec![0, 1, 0] };
+    let request = DescribeProducersRequest { topics: vec![topic; TIMES] };
+    let answer = client.call(0, &request).await;
+    assert_eq!(answer.topics.iter().map(|topic| topic.partitions.len()).sum::<usize>(), 2);
+}
+
+/// A name of more than 16 bits' length would be cut in the coordinators' topics, and be another one after a
+/// restart: what was answered would be lost, or be somebody else's.
+#[tokio::test]
+async fn a_name_that_cannot_be_stored_is_refused() {
+    let server = Server::start().await;
+    server.topic("t");
+    let mut client = server.client().await;
+    let long = "x".repeat(32_768);
+    let partition = OffsetCommitRequestPartition::default();
+    let topic = OffsetCommitRequestTopic { name: "t".to_owned(), partitions: vec![partition] };
+    let mut commit =
+        OffsetCommitRequest { group_id: long.clone(), topics: vec![topic], ..Default::default() };
+    let answer = client.call(9, &commit).await;
+    assert_eq!(answer.topics[0].partitions[0].error_code, ErrorCode::INVALID_GROUP_ID);
+    commit.group_id.pop();
+    let answer = client.call(9, &commit).await;
+    assert_eq!(answer.topics[0].partitions[0].error_code, ErrorCode::NONE);
+
+    let init = InitProducerIdRequest {
+        transactional_id: Some(long.clone()),
+        transaction_timeout_ms: 60_000,
+        producer_id: -1,
+        producer_epoch: -1,
+    };
+    assert_eq!(client.call(4, &init).await.error_code, ErrorCode::INVALID_REQUEST);
+
+    let fits = JoinGroupRequest {
+        group_id: "g".to_owned(),
+        session_timeout_ms: 10_000,
+        protocol_type: "consumer".to_owned(),
+        protocols: vec![protocol("range")],
+        ..Default::default()
+    };
+    let refused = [
+        JoinGroupRequest { group_id: long.clone(), ..fits.clone() },
+        JoinGroupRequest { group_instance_id: Some(long.clone()), ..fits.clone() },
+        JoinGroupRequest { protocol_type: long.clone(), ..fits.clone() },
+        JoinGroupRequest { protocols: vec![protocol(&long)], ..fits.clone() },
+        JoinGroupRequest { protocols: vec![protocol("range"); 101], ..fits.clone() },
+    ];
+    for request in refused {
+        let error = client.call(9, &request).await.error_code;
+        let expected = [ErrorCode::INVALID_GROUP_ID, ErrorCode::INVALID_REQUEST];
+        assert!(expected.contains(&error), "{error:?}");
+    }
+    assert_eq!(client.call(9, &fits).await.error_code, ErrorCode::MEMBER_ID_REQUIRED);
+}
+
+fn protocol(name: &str) -> JoinGroupRequestProtocol {
+    JoinGroupRequestProtocol { name: name.to_owned(), ..Default::default() }
+}
+
+/// One request must not make all groups wait while long lists are compared.
+#[tokio::test]
+async fn long_lists_take_no_long_time() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let member = MemberIdentity { member_id: "m".to_owned(), ..Default::default() };
+    let request = LeaveGroupRequest {
+        group_id: "g".to_owned(),
+        members: vec![member; 10_001],
+        ..Default::default()
+    };
+    assert_eq!(client.call(5, &request).await.error_code, ErrorCode::INVALID_REQUEST);
+
+    let names = (0..50_000).map(|n| n.to_string());
+    let groups = names.map(|group_id| OffsetFetchRequestGroup {
+        group_id,
+        topics: Some(Vec::new()),
+        ..Default::default()
+    });
+    let request = OffsetFetchRequest { groups: groups.collect(), ..Default::default() };
+    let began = Instant::now();
+    assert_eq!(client.call(9, &request).await.groups.len(), 50_000);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+
+    let states = vec!["Dead".to_owned(); 100_000];
+    let request = ListGroupsRequest { states_filter: states, ..Default::default() };
+    assert!(client.call(5, &request).await.error_code.is_ok());
 }

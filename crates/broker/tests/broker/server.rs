@@ -29,7 +29,11 @@ impl Server {
 
     /// With other settings of groups, also after a restart.
     pub(crate) async fn with_groups(groups: GroupSettings) -> Self {
-        let coordinators = CoordinatorConfig { groups, ..CoordinatorConfig::default() };
+        Self::with_coordinators(CoordinatorConfig { groups, ..CoordinatorConfig::default() }).await
+    }
+
+    /// With other bounds of both coordinators.
+    pub(crate) async fn with_coordinators(coordinators: CoordinatorConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self::start_whole(dir, LogConfig::default(), BrokerConfig::local(), coordinators).await
     }

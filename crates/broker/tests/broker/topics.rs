@@ -2,8 +2,8 @@
 
 use highwater_protocol::{
     CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig, CreatableTopicResult,
-    CreateTopicsRequest, DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic,
-    DeleteTopicState, DeleteTopicsRequest, ErrorCode,
+    CreatePartitionsRequest, CreatePartitionsTopic, CreateTopicsRequest, DeleteRecordsPartition,
+    DeleteRecordsRequest, DeleteRecordsTopic, DeleteTopicState, DeleteTopicsRequest, ErrorCode,
 };
 
 use crate::client::{Client, fetch, plain, records};
@@ -196,4 +196,44 @@ async fn records_are_deleted_up_to_an_offset() {
             assert_eq!(below.error_code, ErrorCode::OFFSET_OUT_OF_RANGE);
         }
     }
+}
+
+#[tokio::test]
+async fn a_topic_that_is_held_is_not_deleted() {
+    let server = Server::start().await;
+    server.topic_with("t", 1, &[("highwater.hold.audit", "0:0")]);
+    let mut client = server.client().await;
+    let request = DeleteTopicsRequest { topic_names: vec!["t".to_owned()], ..Default::default() };
+    let refused = client.call(5, &request).await.responses.remove(0);
+    assert_eq!(refused.error_code, ErrorCode::POLICY_VIOLATION);
+    let text = refused.error_message.unwrap();
+    assert!(text.contains("LOG_HELD") && text.contains("audit"), "{text}");
+    assert!(server.log.topic("t").is_some());
+    server.log.set_config("t", [].into()).unwrap();
+    assert!(client.call(5, &request).await.responses[0].error_code.is_ok(), "it was released");
+}
+
+/// Partitions are folders and open files: one request makes no more than one topic may have.
+#[tokio::test]
+async fn one_request_makes_only_so_many_partitions() {
+    let server = Server::start_with(|config| config.limits.partitions_per_topic = 5).await;
+    let mut client = server.client().await;
+    let of = |name: &str, num_partitions| CreatableTopic { num_partitions, ..topic(name) };
+    let together = [of("a", 3), of("b", 3)];
+    let request = CreateTopicsRequest { topics: together.into(), ..Default::default() };
+    let refused = client.call(7, &request).await.topics;
+    let code = |topic: &CreatableTopicResult| topic.error_code;
+    assert_eq!(refused.iter().map(code).collect::<Vec<_>>(), [ErrorCode::POLICY_VIOLATION; 2]);
+    assert!(server.log.topics().is_empty());
+    for name in ["a", "b"] {
+        assert!(create(&mut client, 7, of(name, 1)).await.error_code.is_ok());
+    }
+    let raised =
+        |name: &str| CreatePartitionsTopic { name: name.to_owned(), count: 4, assignments: None };
+    let request =
+        CreatePartitionsRequest { topics: vec![raised("a"), raised("b")], ..Default::default() };
+    let refused = client.call(3, &request).await.results;
+    assert!(refused.iter().all(|topic| topic.error_code == ErrorCode::POLICY_VIOLATION));
+    let request = CreatePartitionsRequest { topics: vec![raised("a")], ..Default::default() };
+    assert!(client.call(3, &request).await.results[0].error_code.is_ok());
 }

@@ -1,6 +1,9 @@
 //! Transactions, request by request.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use highwater_coordinator::{CoordinatorConfig, TransactionsConfig};
 use highwater_protocol::records::{BatchBuilder, Compression};
 use highwater_protocol::{
     AbortedTransaction, AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AddPartitionsToTxnTopic,
@@ -441,4 +444,40 @@ async fn offsets_are_committed_only_into_an_open_transaction() {
     assert_eq!(producer.commit().await, ErrorCode::NONE);
     let after = code(4, commit(&producer, "g", 0)).await;
     assert_eq!(after, ErrorCode::TRANSACTION_ABORTABLE, "it is over");
+}
+
+/// What transactions take together has a bound, which gives way once they end.
+#[tokio::test]
+async fn transactions_take_no_more_memory_than_they_may() {
+    let transactions = TransactionsConfig {
+        max_total_bytes: 4000,
+        sweep_interval: Duration::from_millis(5),
+        ..TransactionsConfig::default()
+    };
+    let config = CoordinatorConfig { transactions, ..CoordinatorConfig::default() };
+    let server = Server::with_coordinators(config).await;
+    server.topic_with("t", 1000, &[]);
+    let mut producer = Producer::start(&server).await;
+    let all: Vec<i32> = (0..1000).collect();
+    let mut until = async |wanted: ErrorCode| {
+        for partition in &all {
+            if producer.add_at(3, "t", &[*partition]).await == [wanted] {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    };
+    assert!(until(ErrorCode::POLICY_VIOLATION).await, "there is a bound");
+    producer.abort().await;
+    let mut until = async |wanted: ErrorCode| {
+        for _ in 0..1000 {
+            if producer.add_at(3, "t", &[0]).await == [wanted] {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    };
+    assert!(until(ErrorCode::NONE).await, "what has ended takes nothing");
 }

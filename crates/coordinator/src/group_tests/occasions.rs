@@ -315,3 +315,16 @@ fn an_empty_group_may_wait_for_more_members() {
     let joined = stage.answer(first).expect("nobody came for a while");
     assert_eq!((joined.generation_id, joined.members.len()), (1, 2));
 }
+
+/// Ids that were given out take memory, as members do: both count for what all groups may take together.
+#[test]
+fn whoever_asks_for_an_id_counts() {
+    let mut stage = Stage::new();
+    assert_eq!(stage.group.memory(), 0);
+    stage.join(consumer("", &["range"]));
+    let pending = stage.group.memory();
+    assert!(pending > 0, "an id was given out");
+    let id = stage.group.pending.keys().next().unwrap().clone();
+    stage.join(consumer(&id, &["range"]));
+    assert!(stage.group.memory() > pending + id.len(), "{}", stage.group.memory());
+}

@@ -132,14 +132,17 @@ impl Rig {
             member_id: joined.member_id.clone(),
             assignment: Bytes::from_static(assignment.as_bytes()),
         }];
-        let waiting = self.groups().sync(SyncGroupRequest {
-            group_id: request.group_id.clone(),
-            generation_id: joined.generation_id,
-            member_id: joined.member_id.clone(),
-            group_instance_id: request.group_instance_id.clone(),
-            assignments,
-            ..Default::default()
-        });
+        let waiting = self.groups().sync(
+            4,
+            SyncGroupRequest {
+                group_id: request.group_id.clone(),
+                generation_id: joined.generation_id,
+                member_id: joined.member_id.clone(),
+                group_instance_id: request.group_instance_id.clone(),
+                assignments,
+                ..Default::default()
+            },
+        );
         timeout(SOON, waiting.answer()).await.expect("soon").expect("an answer")
     }
 
