@@ -45,6 +45,7 @@ fn alter(node: &Node, asked: &ReplacedConfigsResource, only_check: bool) -> Resu
     }
     let name = &asked.resource_name;
     // Kafka looks at the name, then at the settings, then for the topic.
+    check_given(name)?;
     check_name(name)?;
     TopicConfig::parse(overrides.clone())?;
     let topic = node.log.topic(name).ok_or_else(|| unknown_topic(name))?;
@@ -58,6 +59,14 @@ pub(crate) fn check_type(kind: i8) -> Result<(), Fault> {
     }
     let text = "only the settings of topics can be changed while the broker runs";
     Err(Fault::new(ErrorCode::INVALID_REQUEST, text))
+}
+
+/// Brokers have settings for all of their kind, topics have not.
+pub(crate) fn check_given(topic: &str) -> Result<(), Fault> {
+    if topic.is_empty() {
+        return Err(Fault::new(ErrorCode::INVALID_REQUEST, "no topic is named"));
+    }
+    Ok(())
 }
 
 /// The value that a request has to have for a setting.

@@ -10,7 +10,7 @@ use highwater_protocol::{
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
 };
 
-use crate::alter_configs::{check_type, set, value};
+use crate::alter_configs::{check_given, check_type, set, value};
 use crate::describe_configs::unknown_topic;
 use crate::fault::Fault;
 use crate::internal_topic::check_settings;
@@ -50,8 +50,8 @@ fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<
         let text = format!("setting {} is named twice", twice.name);
         return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
     }
-    // Kafka looks at the name, then at the settings, then for the topic.
-    check_name(name)?;
+    // Kafka looks at the operations, then at the name, then at the settings, then for the topic.
+    check_given(name)?;
     let Some(topic) = node.log.topic(name) else {
         changed(asked, &TopicConfig::default())?;
         return Err(unknown_topic(name));
@@ -65,6 +65,7 @@ fn changed(asked: &AlterConfigsResource, current: &TopicConfig) -> Result<Overri
     for change in &asked.configs {
         apply(change, &mut overrides, current)?;
     }
+    check_name(&asked.resource_name)?;
     TopicConfig::parse(overrides.clone())?;
     check_settings(&asked.resource_name, current, &overrides)?;
     Ok(overrides)

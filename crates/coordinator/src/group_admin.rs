@@ -105,6 +105,12 @@ impl Groups {
         let log = self.log.clone();
         let exists = move |topic: &str, partition| log.partition(topic, partition).is_some();
         let choose = move |slot: &Slot| choose_offsets(slot, topics, exists);
+        if group_id.is_empty() {
+            // It may have offsets, and Kafka deletes none of them one by one.
+            let error_code = ErrorCode::INVALID_GROUP_ID;
+            let _ = sender.send(OffsetDeleteResponse { error_code, ..Default::default() });
+            return waiting;
+        }
         self.forget(group_id, choose, |deleted| {
             let response = deleted.unwrap_or_else(|error_code| OffsetDeleteResponse {
                 error_code,

@@ -203,6 +203,14 @@ pub enum LogError {
         /// The records to blame, by their place in the batch, the first hundred.
         records: Vec<i32>,
     },
+    /// A batch says that its times are the log's, where only the log says that.
+    #[error(
+        "a batch says that the log gave its records their times (LogAppendTime): only the log says that"
+    )]
+    ClaimedTimestamp {
+        /// The records to blame, by their place in the batch, the first hundred.
+        records: Vec<i32>,
+    },
     /// A gap in a producer's sequence.
     #[error("producer {producer_id} sent sequence {found} where {expected} was due")]
     OutOfOrderSequence {
@@ -289,7 +297,9 @@ impl LogError {
             Self::CorruptBatch { .. } => "LOG_CORRUPT_BATCH",
             Self::InvalidRecord { .. } => "LOG_INVALID_RECORD",
             Self::RecordTooLarge { .. } => "LOG_RECORD_TOO_LARGE",
-            Self::InvalidTimestamp { .. } => "LOG_INVALID_TIMESTAMP",
+            Self::InvalidTimestamp { .. } | Self::ClaimedTimestamp { .. } => {
+                "LOG_INVALID_TIMESTAMP"
+            }
             Self::OutOfOrderSequence { .. } => "LOG_OUT_OF_ORDER_SEQUENCE",
             Self::InvalidProducerEpoch { .. } => "LOG_INVALID_PRODUCER_EPOCH",
             Self::InvalidTxnState { .. } => "LOG_INVALID_TXN_STATE",
@@ -325,7 +335,9 @@ impl LogError {
             Self::CorruptBatch { .. } => ErrorCode::CORRUPT_MESSAGE,
             Self::InvalidRecord { .. } => ErrorCode::INVALID_RECORD,
             Self::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
-            Self::InvalidTimestamp { .. } => ErrorCode::INVALID_TIMESTAMP,
+            Self::InvalidTimestamp { .. } | Self::ClaimedTimestamp { .. } => {
+                ErrorCode::INVALID_TIMESTAMP
+            }
             Self::OutOfOrderSequence { .. } => ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
             Self::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
             Self::InvalidTxnState { .. } => ErrorCode::INVALID_TXN_STATE,
@@ -353,7 +365,9 @@ impl LogError {
     /// The records to blame, by their place in the batch that was refused.
     pub fn records(&self) -> &[i32] {
         match self {
-            Self::InvalidRecord { records, .. } | Self::InvalidTimestamp { records, .. } => records,
+            Self::InvalidRecord { records, .. }
+            | Self::InvalidTimestamp { records, .. }
+            | Self::ClaimedTimestamp { records } => records,
             _ => &[],
         }
     }

@@ -14,37 +14,47 @@ const MOST_NAMED: usize = 100;
 enum Fault {
     Keyless,
     Time(i64),
+    /// The batch says that its times are the log's.
+    Claimed,
 }
 
 /// What a topic takes now.
 #[derive(Clone, Copy)]
 struct Terms {
     keyless: bool,
+    /// The batch says that its times are the log's.
+    claims: bool,
+    /// They are to be.
+    stamps: bool,
     least: i64,
     most: i64,
 }
 
 impl Terms {
-    fn of(config: &TopicConfig, now_ms: i64) -> Self {
+    fn of(config: &TopicConfig, batch: &Batch, now_ms: i64) -> Self {
         let bound = config.timestamp_bound;
-        let (least, most) = match config.timestamp_type {
-            TimestampType::CreateTime => {
-                (now_ms.saturating_sub(bound.before_ms), now_ms.saturating_add(bound.after_ms))
-            }
-            TimestampType::LogAppendTime => (i64::MIN, i64::MAX),
-        };
-        Self { keyless: !config.cleanup.compact, least, most }
+        Self {
+            keyless: !config.cleanup.compact,
+            claims: batch.header.timestamp_type() == TimestampType::LogAppendTime,
+            stamps: config.timestamp_type == TimestampType::LogAppendTime,
+            least: now_ms.saturating_sub(bound.before_ms),
+            most: now_ms.saturating_add(bound.after_ms),
+        }
     }
 
-    /// A record without a time is in order.
-    fn take_time(&self, timestamp: i64) -> bool {
-        timestamp == -1 || (self.least..=self.most).contains(&timestamp)
+    /// As Kafka's `LogValidator`: where a record's own time does not count, its batch must not claim the log's.
+    fn time_fault(&self, timestamp: i64) -> Option<Fault> {
+        if self.stamps || timestamp == -1 {
+            return self.claims.then_some(Fault::Claimed);
+        }
+        let fits = (self.least..=self.most).contains(&timestamp);
+        (!fits).then_some(Fault::Time(timestamp))
     }
 
     fn fault(&self, has_key: bool, timestamp: i64) -> Option<Fault> {
         match has_key || self.keyless {
             false => Some(Fault::Keyless),
-            true => (!self.take_time(timestamp)).then_some(Fault::Time(timestamp)),
+            true => self.time_fault(timestamp),
         }
     }
 
@@ -55,6 +65,7 @@ impl Terms {
                 let reason = "a compacted topic takes no record without a key".to_owned();
                 LogError::InvalidRecord { reason, records }
             }
+            Fault::Claimed => LogError::ClaimedTimestamp { records },
             Fault::Time(timestamp) => LogError::InvalidTimestamp {
                 timestamp,
                 least: self.least,
@@ -73,9 +84,9 @@ pub(crate) fn check_records(
     config: &TopicConfig,
     now_ms: i64,
 ) -> Result<(), LogError> {
-    let terms = Terms::of(config, now_ms);
-    if terms.keyless && terms.take_time(valid.min_timestamp) && terms.take_time(valid.max_timestamp)
-    {
+    let terms = Terms::of(config, batch, now_ms);
+    let times = [valid.min_timestamp, valid.max_timestamp];
+    if terms.keyless && times.iter().all(|time| terms.time_fault(*time).is_none()) {
         return Ok(());
     }
     let (mut index, mut first, mut named) = (0, None, Vec::new());

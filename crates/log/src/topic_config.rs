@@ -370,7 +370,9 @@ fn refuse(name: &str, value: &str, reason: &str) -> LogError {
 
 fn parse_cleanup(text: &str) -> Option<Cleanup> {
     let mut cleanup = Cleanup { delete: false, compact: false };
-    for policy in text.split(',').map(str::trim) {
+    // None: everything stays (KIP-1161).
+    let policies = text.split(',').map(str::trim).filter(|_| !text.is_empty());
+    for policy in policies {
         match policy {
             "delete" => cleanup.delete = true,
             "compact" => cleanup.compact = true,
@@ -411,6 +413,9 @@ mod tests {
         let config = TopicConfig::default();
         let week = 604_800_000;
         assert_eq!(config.cleanup, Cleanup { delete: true, compact: false });
+        let neither = parse(&[("cleanup.policy", "")]).unwrap().cleanup;
+        assert_eq!(neither, Cleanup { delete: false, compact: false });
+        assert!(parse(&[("cleanup.policy", "delete,")]).is_err());
         assert_eq!((config.retention_ms, config.retention_bytes), (Some(week), None));
         let roll = Roll { bytes: 1 << 30, ms: week, jitter_ms: 0, index_bytes: 10 << 20 };
         assert_eq!((config.roll, config.index_interval_bytes), (roll, 4096));

@@ -52,7 +52,7 @@ use ConfigKind::{Boolean, Double, Int, List, Long, String as Text};
 /// All of them, by name.
 #[rustfmt::skip]
 pub const TOPIC_SETTINGS: &[TopicSetting] = &[
-    setting("cleanup.policy", "delete", List, "`delete`: retention removes old segments. `compact`: compaction keeps the newest record of each key. Both may stand together."),
+    setting("cleanup.policy", "delete", List, "`delete`: retention removes old segments. `compact`: compaction keeps the newest record of each key. Both may stand together. Empty: neither, and nothing goes but by DeleteRecords."),
     setting("compression.gzip.level", "-1", Int, "Level where `compression.type` is `gzip`: 1 to 9, or -1 for the codec's own."),
     setting("compression.lz4.level", "9", Int, "Taken and shown, 1 to 17; LZ4 has one level here."),
     setting("compression.type", "producer", Text, "`producer`: batches are stored as they come. `uncompressed`, `gzip`, `snappy`, `lz4`, `zstd`: a batch that comes in another form is compressed anew on append."),

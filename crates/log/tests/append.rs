@@ -205,6 +205,20 @@ fn under_the_time_of_append_a_producers_time_is_of_no_concern() {
 }
 
 #[test]
+fn a_batch_that_claims_the_time_of_append_is_refused_where_its_own_does_not_count() {
+    // The bit of the attributes that says LogAppendTime.
+    let claims = |times: &[i64]| with_header(&batch(times), |header| header.attributes |= 8);
+    for (set, times) in [(&[("message.timestamp.type", "LogAppendTime")][..], [1]), (&[], [-1])] {
+        let error = refused(set, claims(&times));
+        assert_eq!((error.kafka_code().0, error.records()), (32, &[0][..]), "{error}");
+    }
+    let bench = Bench::new();
+    let partition = bench.topic(&[]);
+    partition.put(claims(&[NOW]));
+    assert_eq!(headers(&partition)[0].timestamp_type(), TimestampType::CreateTime);
+}
+
+#[test]
 fn a_batch_sent_again_is_answered_with_its_first_offsets() {
     let bench = Bench::new();
     let partition = bench.topic(&[]);

@@ -50,7 +50,10 @@ const KEEP: [(&str, &str); 2] = [("retention.ms", "-1"), ("segment.ms", "9000000
 pub(crate) fn create_topics(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(2..=7);
     let count = world.random.one_of(&[1, 1, 1, 2]);
-    let topics: Vec<_> = (0..count).map(|_| creatable(world)).collect();
+    let mut topics: Vec<_> = (0..count).map(|_| creatable(world)).collect();
+    // Apache Kafka makes both of two names that collide, if they come together.
+    let metric = |topic: &CreatableTopic| topic.name.replace('.', "_");
+    topics.dedup_by(|one, other| one.name != other.name && metric(one) == metric(other));
     let validate_only = world.random.percent(10);
     let request = CreateTopicsRequest { topics, timeout_ms: 30_000, validate_only };
     let answer = pair.ask("CreateTopics", version, |_| request.clone());
@@ -186,7 +189,7 @@ pub(crate) fn incremental_alter_configs(pair: &mut Pair, world: &mut World) {
     match world.random.below(8) {
         0 => changes.push(change(("cleanup.policy", "compact"), world.random.one_of(&[2, 3]))),
         1 => changes = vec![change(world.random.one_of(&SETTINGS[..16]), 1)],
-        2 => changes = vec![change(("segment.ms", "5"), world.random.one_of(&[2, 3, 4]))],
+        2 => changes = vec![change(("segment.ms", "5"), world.random.one_of(&[2, 3]))],
         3 => changes[0].value = None,
         _ => {}
     }

@@ -60,6 +60,18 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         why: "TxnOffsetCommit refuses it: whether its transaction is open could not be asked",
     },
     Exception {
+        what: "A group of a refused request",
+        why: "Kafka has an empty group after a commit or a JoinGroup of which it took nothing, until it looks for groups to forget; here there is none",
+    },
+    Exception {
+        what: "An operation on a setting that is none",
+        why: "Kafka fails over it (UNKNOWN_SERVER_ERROR); here it is INVALID_CONFIG",
+    },
+    Exception {
+        what: "Names that collide in one request",
+        why: "Kafka refuses a topic `a_b` beside `a.b`, and makes both when they come together; here the second is refused then, too",
+    },
+    Exception {
         what: "Settings that only one knows",
         why: "a topic has the settings that mean something here, and `highwater.*`; those that both know are compared with their sources",
     },

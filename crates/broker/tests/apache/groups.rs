@@ -76,10 +76,7 @@ pub(crate) fn join_group(pair: &mut Pair, world: &mut World) {
         group_id: group_id.clone(),
         session_timeout_ms: world.random.one_of(&[300_000, 300_000, 300_000, 300_000, 5, i32::MAX]),
         rebalance_timeout_ms: 300_000,
-        protocol_type: world
-            .random
-            .one_of(&["consumer", "consumer", "consumer", "consumer", ""])
-            .to_owned(),
+        protocol_type: "consumer".to_owned(),
         protocols: vec![JoinGroupRequestProtocol {
             name: world.random.one_of(&["range", "range", "range", "sticky"]).to_owned(),
             metadata: world.random.one_of(&["one", "two"]).into(),
@@ -90,6 +87,12 @@ pub(crate) fn join_group(pair: &mut Pair, world: &mut World) {
         Some(member) => {
             request.member_id = member.id;
             request.group_instance_id = member.instance.filter(|_| version >= 5);
+            // Of somebody new nothing would be taken, and only Kafka have a group then.
+            match world.random.below(4) {
+                0 => request.protocol_type.clear(),
+                1 => request.protocols.clear(),
+                _ => {}
+            }
             if world.random.percent(10) {
                 request.member_id = NOBODY.to_owned();
             }
@@ -99,9 +102,6 @@ pub(crate) fn join_group(pair: &mut Pair, world: &mut World) {
         }
         None if world.random.percent(10) => request.member_id = NOBODY.to_owned(),
         None => {}
-    }
-    if world.random.percent(5) {
-        request.protocols.clear();
     }
     let mut answer = ask_to_join(pair, version, &request);
     if answer.error_code == ErrorCode::MEMBER_ID_REQUIRED {
@@ -197,6 +197,16 @@ pub(crate) fn offset_commit(pair: &mut Pair, world: &mut World) {
     });
     let mut partitions: Vec<_> = partitions.collect();
     partitions.dedup_by_key(|partition| partition.partition_index);
+    if metadata.is_some_and(|text| text.len() > 4096) {
+        // Something of it is taken, or only Kafka has a group then.
+        partitions.truncate(1);
+        let good = OffsetCommitRequestPartition {
+            partition_index: 1 - partitions[0].partition_index,
+            committed_metadata: None,
+            ..partitions[0].clone()
+        };
+        partitions.push(good);
+    }
     let topics = vec![OffsetCommitRequestTopic { name: TOPIC.to_owned(), partitions }];
     pair.ask("OffsetCommit", version, |names| OffsetCommitRequest {
         group_id: group_id.clone(),

@@ -18,7 +18,7 @@ use crate::pair::Pair;
 use crate::world::World;
 
 const IDS: [&str; 3] = ["d-txn-0", "d-txn-1", "d-txn-2"];
-const GROUP: &str = "d-txn-group";
+pub(crate) const GROUP: &str = "d-txn-group";
 
 /// The transactional producers, by their ids.
 #[derive(Default)]

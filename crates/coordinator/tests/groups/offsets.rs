@@ -81,6 +81,11 @@ async fn offsets_are_deleted_where_nobody_is_subscribed() {
     rig.leave("g", &member_id);
     assert_eq!(of("t").await, ErrorCode::NONE);
     assert_eq!(rig.offset("g", 0).committed_offset, -1);
+    let nameless = OffsetDeleteRequest { group_id: String::new(), ..deletion("t") };
+    rig.put("", 0, 5).await;
+    let deleted = rig.groups().delete_offsets(nameless).answer().await.unwrap();
+    assert_eq!(deleted.error_code, ErrorCode::INVALID_GROUP_ID);
+    assert_eq!(rig.offset("", 0).committed_offset, 5);
     let rig = rig.kill().await;
     assert_eq!(rig.offset("g", 0).committed_offset, -1, "the tombstone is safe");
 }

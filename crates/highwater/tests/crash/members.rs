@@ -16,16 +16,16 @@ use crate::topics::{AGED, PLAIN, Place};
 /// How many records of the aged topic are left at a deletion.
 const LEFT: i64 = 200;
 
-fn consumer(kafka: &str) -> BaseConsumer {
+fn consumer(kafka: &str, group: &str) -> BaseConsumer {
     let mut config = client_config(kafka);
-    config.set("group.id", "members").set("enable.auto.commit", "false");
+    config.set("group.id", group).set("enable.auto.commit", "false");
     config.set("auto.offset.reset", "earliest").set("session.timeout.ms", "6000");
     config.create().unwrap()
 }
 
 /// Reads, and commits now and then.
 pub fn run(load: &Load) {
-    let consumer = consumer(&load.kafka);
+    let consumer = consumer(&load.kafka, "members");
     consumer.subscribe(&[PLAIN.name]).unwrap();
     let mut read = 0_u64;
     while !load.is_stopped() {
@@ -38,11 +38,11 @@ pub fn run(load: &Load) {
     }
 }
 
-/// What the group has committed, as the coordinator knows it.
-pub fn committed(kafka: &str, place: Place) -> i64 {
+/// What a group has committed, as the coordinator knows it.
+pub fn committed(kafka: &str, group: &str, place: Place) -> i64 {
     let mut asked = TopicPartitionList::new();
     asked.add_partition(place.0, place.1);
-    let found = consumer(kafka).committed_offsets(asked, PATIENCE).unwrap();
+    let found = consumer(kafka, group).committed_offsets(asked, PATIENCE).unwrap();
     match found.elements()[0].offset() {
         Offset::Offset(offset) => offset,
         _ => -1,

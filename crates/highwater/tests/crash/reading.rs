@@ -44,9 +44,9 @@ pub fn consumer(kafka: &str, view: View, topic: &Topic, from: Offset) -> BaseCon
     consumer
 }
 
-pub fn ranges(kafka: &str, view: View) -> BTreeMap<Place, Range> {
+pub fn ranges(kafka: &str, view: View, topics: &[Topic]) -> BTreeMap<Place, Range> {
     let mut found = BTreeMap::new();
-    for topic in &TOPICS {
+    for topic in topics {
         let consumer = consumer(kafka, view, topic, Offset::Beginning);
         for place in topic.places() {
             let (low, high) = consumer.fetch_watermarks(place.0, place.1, PATIENCE).unwrap();
@@ -77,7 +77,7 @@ pub fn read_topic(kafka: &str, view: View, topic: &Topic) -> BTreeMap<Place, Rec
 }
 
 pub fn read_all(kafka: &str, view: View) -> Found {
-    let mut found = Found { ranges: ranges(kafka, view), ..Found::default() };
+    let mut found = Found { ranges: ranges(kafka, view, &TOPICS), ..Found::default() };
     TOPICS.iter().for_each(|topic| found.records.extend(read_topic(kafka, view, topic)));
     found
 }

@@ -15,7 +15,7 @@ use crate::members;
 use crate::numbers::Numbers;
 use crate::reading::{self, Found};
 use crate::server::{End, Home, Server};
-use crate::topics::{COPIES, PLAIN, SOURCE, TOPICS};
+use crate::topics::{PLAIN, SOURCE, TOPICS, Topic, WRITTEN};
 use crate::{idempotent, pipeline, topics, transactional};
 
 /// Threads that end by a flag of their own.
@@ -90,7 +90,7 @@ impl Run {
 
     /// So many lives, each ended in the middle.
     pub fn live(&mut self, kills: u64) {
-        self.wait("two transactions", |run| run.ledger().ended(Outcome::Committed) > 1);
+        self.wait("two transactions", |run| i64::from(run.ledger().ended(Outcome::Committed) < 2));
         block_on(topics::make_internal_small(&self.home.kafka()));
         for _ in 0..kills {
             std::thread::sleep(Duration::from_millis(20 + self.numbers.below(900)));
@@ -110,31 +110,48 @@ impl Run {
         self.home.end(self.server.take().unwrap());
     }
 
-    fn wait(&self, what: &str, done: impl Fn(&Self) -> bool) {
-        let since = Instant::now();
-        while !done(self) {
+    /// Waits until nothing is left, as long as it becomes less.
+    fn wait(&self, what: &str, left: impl Fn(&Self) -> i64) {
+        let (mut since, mut before) = (Instant::now(), i64::MAX);
+        loop {
+            let left = left(self);
+            if left == 0 {
+                return;
+            }
+            if left != before {
+                (since, before) = (Instant::now(), left);
+            }
             if since.elapsed() > PATIENCE {
-                let faults = &self.ledger().faults;
-                panic!("waited in vain for {what}, {faults:#?}:\n{}", self.home.log());
+                let (faults, log) = (&self.ledger().faults, self.home.log());
+                panic!("waited in vain for {what}, {left} are left, {faults:#?}:\n{log}");
             }
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
+    /// Waits until a reader at read_committed is shown as much of the topics as any other.
+    fn wait_for_transactions(&self, topics: &[Topic]) {
+        self.wait("the end of all transactions", |run| {
+            let ends = |view| reading::ranges(&run.home.kafka(), view, topics).into_values();
+            let pairs = ends(View::Committed).zip(ends(View::Uncommitted));
+            pairs.map(|(stable, end)| end.high - stable.high).sum()
+        });
+    }
+
     /// Everybody comes to an end; what is there then.
     pub fn finish(&mut self) -> Ending {
         self.writers.stop();
+        self.wait_for_transactions(&WRITTEN);
         let kafka = self.home.kafka();
-        let read = |view| reading::read_all(&kafka, view);
-        self.wait("the end of all transactions", |_| {
-            reading::ranges(&kafka, View::Committed) == reading::ranges(&kafka, View::Uncommitted)
+        let source = reading::read_topic(&kafka, View::Committed, &SOURCE);
+        self.wait("the copies", |run| {
+            let lasts = source.iter().filter_map(|(at, all)| Some((*at, *all.keys().last()?)));
+            let next = |at| members::committed(&run.home.kafka(), "pipeline", at);
+            lasts.map(|(at, last)| (last + 1 - next(at)).max(0)).sum()
         });
-        let sum = |topic| -> usize {
-            reading::read_topic(&kafka, View::Committed, topic).values().map(|one| one.len()).sum()
-        };
-        let due = sum(&SOURCE);
-        self.wait("the copies", |_| sum(&COPIES) >= due);
         self.pipelines.stop();
+        self.wait_for_transactions(&TOPICS);
+        let read = |view| reading::read_all(&kafka, view);
         let ending =
             Ending { committed: read(View::Committed), uncommitted: read(View::Uncommitted) };
         self.wait_for_readers(View::Committed, &ending.committed);
@@ -147,17 +164,18 @@ impl Run {
 
     /// They are to come as far as everything goes; whether they saw it is judged later.
     fn wait_for_readers(&self, view: View, found: &Found) {
-        let lasts =
-            || found.records.iter().filter_map(|(at, all)| Some((*at, *all.keys().last()?)));
         self.wait("those that read along", |run| {
             let ledger = run.ledger();
-            lasts().all(|(place, last)| ledger.has_seen(view, place, last))
+            let lasts =
+                found.records.iter().filter_map(|(at, all)| Some((*at, *all.keys().last()?)));
+            let missed = |(place, last): &(_, _)| !ledger.has_seen(view, *place, *last);
+            lasts.filter(missed).count() as i64
         });
     }
 
     fn check_group(&self) {
         for place in PLAIN.places() {
-            let found = members::committed(&self.home.kafka(), place);
+            let found = members::committed(&self.home.kafka(), "members", place);
             let mut ledger = self.ledger();
             let told = ledger.group.get(&place).copied().unwrap_or(-1);
             if found < told {

@@ -51,8 +51,11 @@ pub const WRITTEN: [Topic; 4] = [PLAIN, AGED, COMPACTED, SOURCE];
 
 /// Where the coordinators keep their state: rolled and compacted under load, too.
 pub const INTERNAL: [&str; 2] = ["__consumer_offsets", "__transaction_state"];
-const INTERNAL_SETTINGS: [(&str, &str); 2] =
-    [("segment.bytes", "32768"), ("min.cleanable.dirty.ratio", "0.2")];
+const INTERNAL_SETTINGS: [(&str, &str); 3] = [
+    ("cleanup.policy", "compact"),
+    ("segment.bytes", "32768"),
+    ("min.cleanable.dirty.ratio", "0.2"),
+];
 
 impl Topic {
     pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
