@@ -18,6 +18,7 @@ use crate::gate::Gate;
 
 const TOPIC: ErrorCode = ErrorCode::TOPIC_AUTHORIZATION_FAILED;
 const CLUSTER: ErrorCode = ErrorCode::CLUSTER_AUTHORIZATION_FAILED;
+const OWN_NAME: &str = "topics of this name are the server's own: choose another name";
 
 impl Authorized for ApiVersionsRequest {
     fn authorize(self, _: &Gate) -> Verdict<Self> {
@@ -106,6 +107,7 @@ impl Authorized for CreateTopicsRequest {
             gate.may_create(&topic.name) && may_set(gate, &topic.name, names)
         });
         let answer = |topic: highwater_protocol::CreatableTopic| CreatableTopicResult {
+            error_message: highwater_access::is_internal(&topic.name).then(|| OWN_NAME.to_owned()),
             name: topic.name,
             error_code: TOPIC,
             ..Default::default()

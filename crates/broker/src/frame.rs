@@ -115,7 +115,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.buffer = BytesMut::new();
         let mut first = [0; FIRST];
         let read = timeout(policy.idle, self.source.read(&mut first)).await;
-        let read = read.map_err(|_| FrameError::Idle(policy.idle))??;
+        let read = ended(read.map_err(|_| FrameError::Idle(policy.idle))?)?;
         self.buffer.extend_from_slice(first.get(..read).unwrap_or_default());
         Ok(read > 0)
     }
@@ -141,7 +141,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
     async fn read_some(&mut self, room: usize) -> std::io::Result<usize> {
         self.buffer.reserve(room);
-        self.source.read_buf(&mut self.buffer).await
+        ended(self.source.read_buf(&mut self.buffer).await)
     }
 
     /// Waits until the peer has ended, reading ahead a little; an error counts as the end.
@@ -153,6 +153,15 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             }
         }
         std::future::pending().await
+    }
+}
+
+/// Java's clients end a connection without TLS's word for it, which rustls calls an error. Frames say
+/// how long they are, so the end is one like any other.
+fn ended(read: std::io::Result<usize>) -> std::io::Result<usize> {
+    match read {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(0),
+        read => read,
     }
 }
 
@@ -185,7 +194,10 @@ fn check_length(length: usize, buffer: &[u8], policy: &FramePolicy) -> Result<()
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use tokio::io::{AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 
     use super::*;
 
@@ -205,6 +217,32 @@ mod tests {
     fn framed(body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len()).unwrap();
         [&length.to_be_bytes(), body].concat()
+    }
+
+    /// What rustls reads from a peer that has said no word before it ended.
+    struct Wordless(&'static [u8]);
+
+    impl AsyncRead for Wordless {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            into: &mut ReadBuf<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            let bytes = std::mem::take(&mut self.0);
+            if bytes.is_empty() {
+                return Poll::Ready(Err(std::io::ErrorKind::UnexpectedEof.into()));
+            }
+            into.put_slice(bytes);
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_ends_tls_without_a_word_has_ended() {
+        let mut between = FrameReader::new(Wordless(&[]), Budget::new(1 << 20));
+        assert!(between.next(&policy()).await.unwrap().is_none());
+        let mut within = FrameReader::new(Wordless(&[0, 0]), Budget::new(1 << 20));
+        assert!(matches!(within.next(&policy()).await, Err(FrameError::Cut)));
     }
 
     #[tokio::test]
