@@ -188,7 +188,7 @@ pub(crate) struct ServerFlags {
     /// Least level of the log lines, such as info or highwater_worker=debug,info. [default: info]
     #[arg(long, env = "HIGHWATER_LOG")]
     pub(crate) log_level: Option<String>,
-    /// Check the settings, say what the server would run with, and start nothing.
+    /// Check the settings and the users and certificates that they name, say what the server would run with, and start nothing.
     #[arg(long)]
     pub(crate) check: bool,
 }

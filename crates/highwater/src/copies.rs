@@ -83,7 +83,7 @@ pub(crate) async fn restore_topic(cli: &Cli, asked: &TopicRestore) -> Result<(),
         }
     };
     let id = result["new_id"].as_str().map_or_else(String::new, |id| {
-        format!(", with the new id {id}: a topic of its own one is there")
+        format!(", with the new id {id}, since another topic has the old one")
     });
     let name = output::plain(&result["topics"][0]);
     let text = format!("restored topic {name}: {} bytes{id}", output::plain(&result["bytes"]));

@@ -91,7 +91,9 @@ fn meaning(error: &KafkaError) -> (Exit, &'static str, &'static str) {
             "ask for something else, or ask a broker of a later release",
         ),
         error if is_denied(error) => {
-            (Exit::Denied, "KAFKA_DENIED", "have the cluster's operator allow it")
+            let remedy = "have the cluster's operator allow it: highwater user change NAME --grant …, or \
+                          kafka-acls on Apache Kafka";
+            (Exit::Denied, "KAFKA_DENIED", remedy)
         }
         error if error.is(ErrorCode::OFFSET_OUT_OF_RANGE) => (
             Exit::Refused,

@@ -55,6 +55,9 @@ fn sources() -> Vec<Arc<dyn SourceConnector>> {
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
     let settings = settings::load(flags)?;
     if flags.check {
+        if settings.apache.is_none() {
+            settings.kafka_guard.open()?;
+        }
         return Ok(output::line(&settings.text())?);
     }
     logging::start(&settings)?;

@@ -17,7 +17,7 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }
-    failure(&error.render().to_string()).report(output)
+    failure(&error.render().to_string(), &arguments).report(output)
 }
 
 /// The form that was asked for, as far as it can be told.
@@ -28,11 +28,16 @@ fn output(arguments: &[String]) -> Output {
     if json { Output::Json } else { Output::Text }
 }
 
-/// Takes clap's text apart: what is wrong with its hints, then how the command is used.
-fn failure(text: &str) -> Failure {
-    let (what, usage) = text.split_once("Usage: ").unwrap_or((text, "highwater"));
+/// Takes clap's text apart: what is wrong with its hints, then how the command is used; where it
+/// does not say that, the command is the words that were given.
+fn failure(text: &str, arguments: &[String]) -> Failure {
+    let words = arguments.iter().skip(1).map(String::as_str);
+    let given = [&["highwater"][..], &words.collect::<Vec<_>>()].concat().join(" ");
+    let (what, usage) = text.split_once("Usage: ").unwrap_or((text, &given));
     let lines = what.trim_start_matches("error: ").lines().map(str::trim);
-    let what: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let what: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+        .collect();
     let command: Vec<&str> =
         usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
     Failure::usage(what.join("; ")).remedy(format!("{} --help", command.join(" ")))
@@ -47,7 +52,8 @@ mod tests {
 
     fn refused(arguments: &[&str]) -> Failure {
         let error = Cli::try_parse_from(arguments).unwrap_err();
-        failure(&error.render().to_string())
+        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        failure(&error.render().to_string(), &arguments)
     }
 
     #[test]
@@ -66,6 +72,13 @@ mod tests {
         let failure = refused(&["highwater", "connector", "show"]);
         assert!(failure.what.contains("<NAME>"), "{}", failure.what);
         assert_eq!(failure.remedy, "highwater connector show --help");
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_leads_to_the_help_of_its_command() {
+        let failure = refused(&["/bin/highwater", "user", "add", "--role", "king", "ann"]);
+        assert!(failure.what.ends_with("[possible values: view, operate, admin]"));
+        assert_eq!(failure.remedy, "highwater user add --help");
     }
 
     #[test]

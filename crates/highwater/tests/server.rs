@@ -401,6 +401,9 @@ fn a_second_server_on_the_same_folder_is_refused() {
     assert!(stderr(&second).contains(&holder), "{}", stderr(&second));
 }
 
+    std::fs::write(&config, "[kafka.tls]\ncert = '/no/such.pem'\nkey = '/no/such.key'").unwrap();
+    let refused = check();
+    assert!(stderr(&refused).contains("TLS_FILE: /no/such"), "{}", stderr(&refused));
 #[test]
 fn a_taken_port_is_named_with_its_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
