@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_access::Access;
-use highwater_broker::{Broker, BrokerConfig, BrokerError, Coordinator, Endpoint, Reach};
+use highwater_broker::{
+    AutoCreate, Broker, BrokerConfig, BrokerError, Coordinator, Endpoint, Reach,
+};
 use highwater_kafka::{Bootstrap, Mechanism, Password, Sasl, Security};
 use highwater_log::{Log, LogConfig, LogError, RealFileSystem};
 
@@ -47,13 +49,29 @@ impl Embedded {
         gate.measure(log.clone(), settings.data_dir.clone());
         tokio::spawn(settings.log_limit.follow(log.clone(), settings.data_dir.clone()));
         gate.readiness.enter(Phase::Kafka);
-        let guard = settings.kafka_guard.open()?;
-        tokio::spawn(guard.clone().follow());
         let coordinator = Coordinator::start(&log, settings.coordinators.clone());
+        let listening = Self::listen(settings, files, log.clone(), coordinator.clone()).await;
+        if listening.is_err() {
+            // Else the next start would read everything to its end, and speak of a crash.
+            coordinator.shutdown().await;
+            let _ = blocking(move || log.close()).await;
+        }
+        listening
+    }
+
+    /// The listeners in front of the log.
+    async fn listen(
+        settings: &Settings,
+        files: OpenFiles,
+        log: Log,
+        coordinator: Coordinator,
+    ) -> Result<Self, Failure> {
+        let guard = settings.kafka_guard.open()?;
         let config = broker_config(settings, &guard, files);
         let broker = Broker::start(config, log.clone(), coordinator.clone())
             .await
             .map_err(|error| broker_failure("--kafka-listen", &error))?;
+        tokio::spawn(guard.clone().follow());
         let (access, own) = Access::private();
         let mut config = BrokerConfig::local();
         config.access = Arc::new(access);
@@ -137,6 +155,9 @@ fn broker_config(settings: &Settings, guard: &OpenGuard, files: OpenFiles) -> Br
     guard.put_before(&mut config);
     let wanted = settings.kafka_max_connections;
     config.limits.connections = files.connections("kafka.max_connections", wanted, KAFKA_FILES);
+    if settings.kafka_auto_create_topics {
+        config.auto_create = AutoCreate::WhenAsked;
+    }
     config.advertise = settings.kafka_advertise.clone().map(|(host, port)| Endpoint { host, port });
     // The settings refused what was not asked for in so many words (rule A2).
     config.reach = Reach::Anywhere;

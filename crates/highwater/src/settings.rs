@@ -31,6 +31,7 @@ pub(crate) struct Settings {
     pub(crate) kafka_listen: SocketAddr,
     pub(crate) kafka_advertise: Option<(String, u16)>,
     pub(crate) kafka_max_connections: usize,
+    pub(crate) kafka_auto_create_topics: bool,
     pub(crate) kafka_guard: KafkaGuard,
     pub(crate) http_listen: SocketAddr,
     pub(crate) http_max_connections: usize,
@@ -97,6 +98,7 @@ type Values = BTreeMap<String, String>;
 const DATA_DIR: &str =
     "Folder of the log; made when missing; one server at a time. Flag --data-dir.";
 const KAFKA_CONNECTIONS: &str = "Connections of Kafka clients open at once, at most half of the open files that the system allows. Where all are taken, the oldest one that has not brought a request yet makes room.";
+const AUTO_CREATE: &str = "Whether a topic that a Kafka client names and that is not there is made, with one partition and default settings, where the client asks for that and may make it. Kafka's auto.create.topics.enable, whose default is true.";
 const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart, at most a tenth of the open files. Where all are taken, the oldest one that has not brought a request yet makes room.";
 const PRODUCER_EXPIRATION: &str = "How long a partition remembers a producer that is silent, so that what it sends again is not appended again, in milliseconds; one whose transaction is open is never forgotten. Kafka's producer.id.expiration.ms.";
 const MILLIS: KeyType = KeyType::Int { min: 1, max: i64::MAX };
@@ -134,6 +136,7 @@ fn keys() -> Vec<ConfigKey> {
             "HOST:PORT that Kafka clients are told. Empty: the listener; required for a wildcard listener. Flag --kafka-advertise.",
         ),
         key("kafka.max_connections", CONNECTIONS, Some("10000"), Low, KAFKA_CONNECTIONS),
+        key("kafka.auto_create_topics", KeyType::Boolean, Some("false"), Medium, AUTO_CREATE),
         key(
             "http.listen",
             KeyType::String,
@@ -312,6 +315,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         kafka_listen,
         kafka_advertise: kafka_advertise.as_deref().map(host_and_port).transpose()?,
         kafka_max_connections: connections(&config, "kafka.max_connections"),
+        kafka_auto_create_topics: config.flag("kafka.auto_create_topics"),
         kafka_guard,
         http_listen,
         http_max_connections: connections(&config, "http.max_connections"),

@@ -184,6 +184,18 @@ fn with_a_source_that_hangs(folder: &Path, bound: u32) -> (Server, TcpListener, 
 }
 
 #[test]
+fn a_start_that_is_refused_leaves_the_log_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Server::start(folder.path()).terminate());
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = serve(folder.path(), &address, "127.0.0.1:0").output().unwrap();
+    assert!(stderr(&refused).contains("KAFKA_ADDRESS_TAKEN"), "{}", stderr(&refused));
+    let next = announced(folder.path());
+    assert!(next.contains("closed cleanly"), "{next}");
+}
+
+#[test]
 fn a_source_that_hangs_does_not_keep_it_from_stopping() {
     let folder = tempfile::tempdir().unwrap();
     let (server, _database, _) = with_a_source_that_hangs(folder.path(), 30_000);
@@ -389,6 +401,9 @@ fn settings_can_be_checked_without_a_start() {
     let refused = check();
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("did you mean data_dir?"), "{}", stderr(&refused));
+    std::fs::write(&config, "[kafka.tls]\ncert = '/no/such.pem'\nkey = '/no/such.key'").unwrap();
+    let refused = check();
+    assert!(stderr(&refused).contains("TLS_FILE: /no/such"), "{}", stderr(&refused));
 }
 
 #[test]
@@ -401,9 +416,6 @@ fn a_second_server_on_the_same_folder_is_refused() {
     assert!(stderr(&second).contains(&holder), "{}", stderr(&second));
 }
 
-    std::fs::write(&config, "[kafka.tls]\ncert = '/no/such.pem'\nkey = '/no/such.key'").unwrap();
-    let refused = check();
-    assert!(stderr(&refused).contains("TLS_FILE: /no/such"), "{}", stderr(&refused));
 #[test]
 fn a_taken_port_is_named_with_its_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -556,6 +568,32 @@ fn topics_are_listed_shown_read_and_looked_up() {
     let nobody = highwater(&["topic", "list", "--bootstrap", "127.0.0.1:1"]).output().unwrap();
     assert_eq!(nobody.status.code(), Some(5));
     assert!(stderr(&nobody).contains("KAFKA_UNREACHABLE"), "{}", stderr(&nobody));
+}
+
+/// Asks for a topic as a Kafka client does that allows it to be made (Metadata 4).
+fn name_topic(kafka: &str, topic: &str) {
+    let length = u16::try_from(topic.len()).unwrap().to_be_bytes();
+    let head = [0, 3, 0, 4, 0, 0, 0, 1, 255, 255, 0, 0, 0, 1];
+    let request = [&head[..], &length, topic.as_bytes(), &[1]].concat();
+    let mut stream = std::net::TcpStream::connect(kafka).unwrap();
+    stream.write_all(&u32::try_from(request.len()).unwrap().to_be_bytes()).unwrap();
+    stream.write_all(&request).unwrap();
+    stream.read_exact(&mut [0; 8]).unwrap();
+}
+
+#[test]
+fn a_topic_that_a_client_names_is_made_where_the_settings_say_so() {
+    for (made, exit) in [(false, 6), (true, 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("highwater.toml");
+        std::fs::write(&config, format!("kafka.auto_create_topics = {made}")).unwrap();
+        let mut command = serve(&folder.path().join("data"), "127.0.0.1:0", "127.0.0.1:0");
+        command.arg("--config").arg(&config);
+        let server = Server::of(command);
+        name_topic(&server.kafka, "new");
+        let show = highwater(&["topic", "show", "new", "--bootstrap", &server.kafka]).output();
+        assert_eq!(show.unwrap().status.code(), Some(exit));
+    }
 }
 
 #[test]
