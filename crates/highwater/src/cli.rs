@@ -381,6 +381,9 @@ pub(crate) struct TopicArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TopicCommand {
+    /// Make a topic.
+    #[command(after_help = TOPIC_CREATE_HELP)]
+    Create(TopicCreate),
     /// List topics with their partitions, bytes, and how many records they keep at most.
     List {
         /// The server's and the cluster's own topics too.
@@ -429,6 +432,24 @@ pub(crate) enum TopicCommand {
         name: String,
     },
 }
+
+/// Flags of `highwater topic create`.
+#[derive(Debug, Args)]
+pub(crate) struct TopicCreate {
+    pub(crate) topic: String,
+    /// How many partitions; more can be added later, none taken away.
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) partitions: i32,
+    /// Settings, as KEY=VALUE, such as retention.ms=86400000.
+    pub(crate) settings: Vec<String>,
+}
+
+const TOPIC_CREATE_HELP: &str = "\
+Examples:
+  highwater topic create orders --partitions 3                 kept for seven days, as Kafka's default is
+  highwater topic create prices cleanup.policy=compact         the newest record of each key is kept
+  highwater topic create audit retention.ms=-1                 kept for ever
+The settings are Kafka's, and highwater.*: docs/reference/configuration.md names them, with their defaults.";
 
 /// Flags of `highwater topic delete`.
 #[derive(Debug, Args)]

@@ -1,10 +1,10 @@
-//! `highwater topic set`, `delete`, `hold` and `release`.
+//! `highwater topic create`, `set`, `delete`, `hold` and `release`.
 
-use highwater_kafka::{ErrorCode, KafkaError, OffsetSpec, SettingChange, TopicSetting};
+use highwater_kafka::{ErrorCode, KafkaError, NewTopic, OffsetSpec, SettingChange, TopicSetting};
 use highwater_log::HOLD_PREFIX;
 use serde_json::json;
 
-use crate::cli::{Output, TopicDelete, TopicHold};
+use crate::cli::{Output, TopicCreate, TopicDelete, TopicHold};
 use crate::failure::{Exit, Failure};
 use crate::kafka::{Cluster, failure, topic_missing};
 use crate::output;
@@ -12,6 +12,60 @@ use crate::topics::{is_internal, owner};
 
 /// A setting that the embedded log alone has.
 const OF_THE_EMBEDDED_LOG: &str = "highwater.flush";
+
+/// `topic create`.
+pub(crate) async fn create(
+    cluster: &Cluster,
+    output: Output,
+    asked: &TopicCreate,
+) -> Result<(), Failure> {
+    let TopicCreate { topic: name, partitions, settings } = asked;
+    let configs = settings.iter().map(|setting| pair(setting)).collect::<Result<_, _>>()?;
+    let new = NewTopic { name: name.clone(), partitions: *partitions, configs };
+    let made = cluster.admin.create_topic(&new).await.map_err(|error| not_made(&error))?;
+    if !made {
+        let what = format!("topic {name} exists already");
+        return Err(Failure::new(Exit::Refused, "LOG_TOPIC_EXISTS", what)
+            .kept("nothing was changed")
+            .remedy(format!("highwater topic show {name}")));
+    }
+    let described = cluster.admin.describe_topic(name).await.map_err(|error| failure(&error))?;
+    let id = described.map(|described| described.id.to_string());
+    let document = json!({ "topic": name, "id": id, "partitions": partitions });
+    let text = format!("topic {name}: made, partitions: {partitions}");
+    Ok(output::result(output, &document, &text)?)
+}
+
+/// What the cluster says of a topic that it does not make, under the code that it has there.
+fn not_made(error: &KafkaError) -> Failure {
+    let (code, remedy) = match error {
+        error if error.is(ErrorCode::INVALID_CONFIG) => (
+            "TOPIC_SETTING_REFUSED",
+            "highwater topic show TOPIC --output json names every setting",
+        ),
+        error if error.is(ErrorCode::INVALID_TOPIC_EXCEPTION) => {
+            ("LOG_INVALID_TOPIC", "choose another name")
+        }
+        error if error.is(ErrorCode::INVALID_PARTITIONS) => {
+            ("LOG_INVALID_PARTITIONS", "choose another number of --partitions")
+        }
+        error => return failure(error),
+    };
+    let what = match error {
+        KafkaError::Refused { detail, .. } => detail.trim_start_matches(": "),
+        _ => "",
+    };
+    let what = what.strip_prefix(code).map_or(what, |what| what.trim_start_matches(": "));
+    Failure::new(Exit::Refused, code, what).kept("nothing was changed").remedy(remedy)
+}
+
+fn pair(setting: &str) -> Result<(String, String), Failure> {
+    match setting.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Failure::usage(format!("{setting:?} is not KEY=VALUE"))
+            .remedy("write settings as retention.ms=86400000")),
+    }
+}
 
 /// `topic set`.
 pub(crate) async fn set(
@@ -23,12 +77,8 @@ pub(crate) async fn set(
 ) -> Result<(), Failure> {
     let mut changes = Vec::with_capacity(settings.len() + unset.len());
     for setting in settings {
-        let Some((name, value)) = setting.split_once('=').filter(|(name, _)| !name.is_empty())
-        else {
-            return Err(Failure::usage(format!("{setting:?} is not KEY=VALUE"))
-                .remedy("write settings as retention.ms=86400000"));
-        };
-        changes.push(SettingChange { name: name.to_owned(), value: Some(value.to_owned()) });
+        let (name, value) = pair(setting)?;
+        changes.push(SettingChange { name, value: Some(value) });
     }
     changes.extend(unset.iter().map(|name| SettingChange { name: name.clone(), value: None }));
     alter(cluster, topic, &changes).await?;
@@ -107,7 +157,7 @@ pub(crate) async fn delete(
         );
     }
     if !asked.yes {
-        let writer = owner(cluster, topic).await.map_or_else(String::new, |owner| {
+        let writer = owner(cluster, topic, &settings).await.map_or_else(String::new, |owner| {
             format!("; connector {owner} writes it, and stops with LOG_BEHIND_OFFSETS without it")
         });
         let what = format!("deleting topic {topic} with all its records was not confirmed{writer}");

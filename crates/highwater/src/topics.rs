@@ -20,6 +20,12 @@ const AT_ONCE: usize = 16;
 
 const HEADINGS: [&str; 4] = ["NAME", "PARTITIONS", "BYTES", "RECORDS AT MOST"];
 
+/// The setting of a topic of the embedded log that says which connector writes it.
+const OWNER: &str = "highwater.owner";
+
+const MAKE_ONE: &str =
+    "a connector makes the ones it writes, `highwater topic create NAME` any other";
+
 /// Topic of the connectors' configurations.
 const CONFIGS: &str = "highwater.configs";
 
@@ -31,6 +37,7 @@ pub(crate) async fn run(cli: &Cli, arguments: &TopicArguments) -> Result<(), Fai
     let bootstrap = bootstrap("--bootstrap", &arguments.bootstrap, config)?;
     let cluster = Cluster::new(&bootstrap);
     match &arguments.command {
+        TopicCommand::Create(asked) => topic_change::create(&cluster, cli.output, asked).await,
         TopicCommand::List { internal } => list(&cluster, cli.output, *internal).await,
         TopicCommand::Show { topic } => show(&cluster, cli.output, topic).await,
         TopicCommand::Read(read) => topic_read::run(&cluster, cli.output, read).await,
@@ -70,10 +77,9 @@ async fn list(cluster: &Cluster, output: Output, internal: bool) -> Result<(), F
     let rows: Vec<Vec<String>> =
         described.map(|(topic, kept, bytes)| row(topic, kept, bytes)).collect();
     match (rows.is_empty(), hidden) {
-        (true, 0) => output::line("no topics; a connector makes the ones it writes")?,
+        (true, 0) => output::line(&format!("no topics; {MAKE_ONE}"))?,
         (true, hidden) => output::line(&format!(
-            "no topics but {hidden} internal ones, which --internal shows; a connector makes the \
-             ones it writes"
+            "no topics but {hidden} internal ones, which --internal shows; {MAKE_ONE}"
         ))?,
         _ => output::line(&output::columns(&HEADINGS, &rows))?,
     }
@@ -151,7 +157,7 @@ async fn show(cluster: &Cluster, output: Output, topic: &str) -> Result<(), Fail
     let shown = Shown {
         topic,
         id: described.map(|topic| topic.id.to_string()).unwrap_or_default(),
-        owner: owner(cluster, topic).await,
+        owner: owner(cluster, topic, &settings).await,
         settings,
         partitions: partitions.into_iter().zip(edges).collect(),
     };
@@ -216,9 +222,16 @@ fn stand(partition: &PartitionDescription, edges: Option<Watermarks>) -> Vec<Str
     ]
 }
 
-/// The connector that writes a topic: its trail, or a topic of one of its tables. As the connectors'
-/// configurations in the same cluster say it.
-pub(crate) async fn owner(cluster: &Cluster, topic: &str) -> Option<String> {
+/// The connector that writes a topic: its trail, or a topic of one of its tables. As the topic's own
+/// setting says it; else, as on Apache Kafka, the connectors' configurations in the same cluster.
+pub(crate) async fn owner(
+    cluster: &Cluster,
+    topic: &str,
+    settings: &[TopicSetting],
+) -> Option<String> {
+    if let Some(owner) = stated_owner(settings) {
+        return Some(owner);
+    }
     cluster.admin.describe_topic(CONFIGS).await.ok()??;
     let mut prefixes = HashMap::new();
     let mut note = |record: ReadRecord| {
@@ -232,6 +245,11 @@ pub(crate) async fn owner(cluster: &Cluster, topic: &str) -> Option<String> {
     cluster.reader.read_all(CONFIGS, 0, &mut note).await.ok()?;
     let writers = prefixes.into_iter().filter(|(_, prefix)| writes(prefix, topic));
     writers.max_by_key(|(_, prefix)| prefix.len()).map(|(name, _)| name)
+}
+
+fn stated_owner(settings: &[TopicSetting]) -> Option<String> {
+    let stated = settings.iter().find(|setting| setting.name == OWNER)?;
+    stated.value.clone().filter(|owner| !owner.is_empty())
 }
 
 /// The connector and the topic prefix in a record of configurations; no prefix for one deleted.
@@ -313,6 +331,20 @@ fn found_row((partition, found): &Found) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_owner_is_who_the_topic_says() {
+        let setting = |name: &str, value: &str| TopicSetting {
+            name: name.to_owned(),
+            value: Some(value.to_owned()),
+            own: true,
+        };
+        let others = setting("cleanup.policy", "delete");
+        let stated = |owner| stated_owner(&[others.clone(), setting("highwater.owner", owner)]);
+        assert_eq!(stated("shop"), Some("shop".to_owned()));
+        assert_eq!(stated(""), None);
+        assert_eq!(stated_owner(std::slice::from_ref(&others)), None);
+    }
 
     #[test]
     fn a_leader_that_is_too_old_is_named_and_the_others_answers_stand() {

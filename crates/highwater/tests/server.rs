@@ -570,6 +570,35 @@ fn topics_are_listed_shown_read_and_looked_up() {
     assert!(stderr(&nobody).contains("KAFKA_UNREACHABLE"), "{}", stderr(&nobody));
 }
 
+#[test]
+fn a_topic_is_made_by_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let create = |arguments: &[&str]| {
+        let mut command = highwater(&["topic", "--bootstrap", &server.kafka, "create"]);
+        command.args(arguments).output().unwrap()
+    };
+    let made = create(&["orders", "--partitions", "3", "cleanup.policy=compact"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let show = highwater(&["topic", "show", "orders", "--bootstrap", &server.kafka]).output();
+    let show = String::from_utf8(show.unwrap().stdout).unwrap();
+    assert!(show.contains("cleanup.policy = compact") && show.lines().count() == 8, "{show}");
+    for (arguments, exit, code) in [
+        (["orders", "--partitions=3", ""], 3, "LOG_TOPIC_EXISTS"),
+        (["a b", "", ""], 3, "LOG_INVALID_TOPIC: \"a b\""),
+        (["other", "no.such=1", ""], 3, "TOPIC_SETTING_REFUSED"),
+        (["other", "--partitions=1000000000", ""], 3, "LOG_INVALID_PARTITIONS"),
+        (["highwater.mine", "", ""], 4, "KAFKA_DENIED"),
+        (["other", "retention.ms", ""], 2, "USAGE"),
+        (["other", "--partitions=0", ""], 2, "USAGE"),
+    ] {
+        let arguments: Vec<&str> = arguments.into_iter().filter(|it| !it.is_empty()).collect();
+        let refused = create(&arguments);
+        assert_eq!(refused.status.code(), Some(exit), "{arguments:?} {}", stderr(&refused));
+        assert!(stderr(&refused).contains(code), "{arguments:?} {}", stderr(&refused));
+    }
+}
+
 /// Asks for a topic as a Kafka client does that allows it to be made (Metadata 4).
 fn name_topic(kafka: &str, topic: &str) {
     let length = u16::try_from(topic.len()).unwrap().to_be_bytes();
