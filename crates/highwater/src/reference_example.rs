@@ -53,10 +53,37 @@ fn example(keys: &[ConfigKey]) -> String {
             current = table(key);
             text.push_str(&format!("\n[{}]\n", current.as_deref().unwrap_or_default()));
         }
-        let name = key.name.rsplit_once('.').map_or(key.name, |(_, name)| name);
+        let name = key.name.split_once('.').map_or(key.name, |(_, name)| name);
         text.push_str(&format!("\n{}\n#{name} = {}\n", comment(key.documentation), value(key)));
     }
     text
+}
+
+/// Whoever takes a # away has a key that the server knows.
+#[test]
+fn every_key_of_the_example_is_one() {
+    let definition = crate::settings::definition();
+    let text = example(definition.keys());
+    let open = |line: &str| match line.strip_prefix('#') {
+        Some(key) if !key.starts_with(' ') => format!("{key}\n"),
+        _ => format!("{line}\n"),
+    };
+    let toml: toml::Table = text.lines().map(open).collect::<String>().parse().unwrap();
+    let mut left = vec![(String::new(), toml)];
+    let mut found = Vec::new();
+    while let Some((prefix, table)) = left.pop() {
+        for (key, value) in table {
+            let name = format!("{prefix}{key}");
+            match value {
+                toml::Value::Table(table) => left.push((format!("{name}."), table)),
+                _ => found.push(name),
+            }
+        }
+    }
+    found.sort();
+    let mut known: Vec<_> = definition.keys().iter().map(|key| key.name.to_owned()).collect();
+    known.sort();
+    assert_eq!(found, known);
 }
 
 #[test]

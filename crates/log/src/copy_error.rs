@@ -89,8 +89,9 @@ pub enum CopyError {
         /// Their ids.
         ids: Vec<Uuid>,
     },
-    /// The server's own topics keep their names: under another one anybody could read what is in them.
-    #[error("topic {topic} cannot become {name}: the server's own topics keep their names")]
+    /// One of the server's own topics: under another name anybody could read what is in it, and under its own
+    /// a server that runs would not look at it.
+    #[error("topic {topic} cannot come back as {name}: the server's own topics come with a whole restore alone")]
     TopicInternal {
         /// Its name.
         topic: String,

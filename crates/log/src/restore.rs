@@ -106,7 +106,7 @@ impl Log {
         let own_id = topic.topic_id;
         let name = name.unwrap_or(&topic.topic).to_owned();
         check_name(&name)?;
-        if name != topic.topic && [&topic.topic, &name].into_iter().any(|it| is_internal(it)) {
+        if [&topic.topic, &name].into_iter().any(|it| is_internal(it)) {
             return Err(CopyError::TopicInternal { topic: topic.topic, name });
         }
         self.inner.reserve(&name)?;
