@@ -91,7 +91,9 @@ pub enum CopyError {
     },
     /// One of the server's own topics: under another name anybody could read what is in it, and under its own
     /// a server that runs would not look at it.
-    #[error("topic {topic} cannot come back as {name}: the server's own topics come with a whole restore alone")]
+    #[error(
+        "topic {topic} cannot come back as {name}: the server's own topics come with a whole restore alone"
+    )]
     TopicInternal {
         /// Its name.
         topic: String,

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use highwater_kafka::{OutgoingRecord, WriterSettings, at_least_once};
-use highwater_log::{
-    AppendOptions, CopyProgress, Log, LogConfig, RealFileSystem, TopicConfig, Visible,
-};
+use highwater_log::{CopyProgress, Log, LogConfig, RealFileSystem, TopicConfig, restore};
 use serde_json::Value;
 
 use crate::bench::{Bench, Life, PATIENCE, config};
@@ -106,27 +104,17 @@ async fn what_retention_took_passes() {
     life.worker.shutdown().await;
 }
 
-/// A backup of the trail as it was before its last batch.
+/// A backup of the log without the last batch of the trail, in `backup` of the folder.
 fn backup_of_before(bench: &Bench) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let log = Log::open(Arc::new(RealFileSystem), &data, LogConfig::default()).unwrap();
-    let config = TopicConfig::clone(&bench.log.topic("shop").unwrap().config);
-    log.create_topic("shop", 1, config).unwrap();
-    let of = |log: &Log| log.partition("shop", 0).unwrap();
-    let (from, to) = (of(&bench.log), of(&log));
-    let mut offset = 0;
-    loop {
-        // One batch at a time.
-        let batch = from.read(offset, 1, true, Visible::HighWatermark).unwrap();
-        let appended = to.append(batch, AppendOptions::client(1)).unwrap();
-        if from.watermarks_now().high_watermark == appended.last_offset + 1 {
-            to.truncate(offset).unwrap();
-            break;
-        }
-        offset = appended.last_offset + 1;
-    }
-    log.backup(&dir.path().join("backup"), &CopyProgress::default()).unwrap();
+    let [whole, data, backup] = ["whole", "data", "backup"].map(|name| dir.path().join(name));
+    let (fs, progress) = (Arc::new(RealFileSystem), CopyProgress::default());
+    bench.log.backup(&whole, &progress).unwrap();
+    restore(fs.clone(), &whole, &data, &progress).unwrap();
+    let log = Log::open(fs, &data, LogConfig::default()).unwrap();
+    let partition = log.partition("shop", 0).unwrap();
+    partition.truncate(partition.watermarks_now().log_end - 1).unwrap();
+    log.backup(&backup, &progress).unwrap();
     dir
 }
 
@@ -137,17 +125,17 @@ async fn a_trail_restored_from_before_the_position_stops_the_connector() {
     let older = backup_of_before(&bench);
     let whole = tempfile::tempdir().unwrap();
     bench.log.backup(whole.path(), &CopyProgress::default()).unwrap();
-    let restore = |from: &std::path::Path| {
+    let put_back = |from: &std::path::Path| {
         bench.log.delete_topic("shop").unwrap();
         bench.log.restore_topic(from, "shop", None, &CopyProgress::default()).unwrap();
     };
-    restore(&older.path().join("backup"));
+    put_back(&older.path().join("backup"));
     let (life, trace) = stops(&bench).await;
     assert!(trace.contains(&format!("record {} of shop-0, which ends at", rows - 1)), "{trace}");
     life.worker.shutdown().await;
 
     // One that has all that the position relies on passes.
-    restore(whole.path());
+    put_back(whole.path());
     let life = bench.life().await;
     life.api.until_task("a", "RUNNING").await;
     life.worker.shutdown().await;
