@@ -136,7 +136,8 @@ async fn identify(
         (None, Some(certificate)) => Some(certified(node, &certificate.subject, peer)?),
         (None, None) => {
             let stranger = gate(Session::new(Principal::Anonymous, peer, Origin::Unlocked));
-            log_in(Entrance::new(stranger, is_tls), node, &mut frames, &mut sink).await?
+            let login = log_in(Entrance::new(stranger, is_tls), node, &mut frames, &mut sink);
+            Box::pin(login).await?
         }
     };
     Ok(session.map(|session| (frames, sink, gate(session), is_tls)))
@@ -344,7 +345,8 @@ async fn write(answer: Answer, sink: &mut Sink, mut pace: Pace) -> Result<(), Co
     for part in parts {
         match part {
             Part::Bytes(bytes) => write_bytes(bytes, sink, &mut pace).await?,
-            Part::Slice(slice) => write_slice(slice, sink, &mut pace).await?,
+            // Apart: who only connects or logs in has no room for it.
+            Part::Slice(slice) => Box::pin(write_slice(slice, sink, &mut pace)).await?,
         }
     }
     // Under TLS a part may wait for its record to be full.
