@@ -267,6 +267,16 @@ mod tests {
         UsersFile::new(dir.path().join("users.toml"))
     }
 
+    fn with_ann(dir: &tempfile::TempDir) -> UsersFile {
+        let file = file(dir);
+        file.change(|users| {
+            users.put(user("ann"));
+            Ok(())
+        })
+        .unwrap();
+        file
+    }
+
     #[test]
     fn what_was_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
@@ -298,12 +308,7 @@ mod tests {
     #[test]
     fn a_change_that_fails_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let file = file(&dir);
-        file.change(|users| {
-            users.put(user("ann"));
-            Ok(())
-        })
-        .unwrap();
+        let file = with_ann(&dir);
         let before = std::fs::read(file.path()).unwrap();
         let failed: Result<(), _> = file.change(|users| {
             users.remove("ann");
@@ -330,12 +335,7 @@ mod tests {
     #[test]
     fn what_is_too_large_or_no_file_is_refused_and_left() {
         let dir = tempfile::tempdir().unwrap();
-        let file = file(&dir);
-        file.change(|users| {
-            users.put(user("ann"));
-            Ok(())
-        })
-        .unwrap();
+        let file = with_ann(&dir);
         let text = std::fs::read_to_string(file.path()).unwrap();
         let room = usize::try_from(LARGEST).unwrap() - text.len() - 2;
         let padded = |more: usize| format!("# {}\n{text}", "x".repeat(room - 1 + more));
