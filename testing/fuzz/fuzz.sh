@@ -13,7 +13,7 @@ cargo +nightly --version >/dev/null 2>&1 || missing+=$'\n  rustup toolchain inst
 command -v cargo-fuzz >/dev/null || missing+=$'\n  cargo install cargo-fuzz --locked'
 if [ -n "$missing" ]; then
     printf 'make fuzz needs the nightly toolchain and cargo-fuzz. Install what is missing:%s\n' "$missing" >&2
-    echo "Without them, FUZZ_SECONDS=$((minutes * 60)) cargo test -p highwater-fuzz mutates the corpus for as long." >&2
+    echo "Without them, FUZZ_SEED=$RANDOM FUZZ_SECONDS=$((minutes * 60)) cargo test -p highwater-fuzz mutates the corpus for as long." >&2
     exit 1
 fi
 

@@ -91,8 +91,11 @@ enum Case {
     Upper,
 }
 
-/// Memory that a pattern may take once compiled.
+/// Memory that a pattern may take once compiled, and again while it is matched, in bytes.
 const PATTERN: usize = 1 << 20;
+
+/// Rules there may be: together with [`PATTERN`] a bound on the memory of all.
+const RULES: usize = 64;
 
 impl Default for SubjectRules {
     fn default() -> Self {
@@ -109,6 +112,9 @@ impl SubjectRules {
         let mut rest = text.trim();
         let mut rules = Vec::new();
         while !rest.is_empty() {
+            if rules.len() == RULES {
+                return Err(wrong(rest, format!("there may be {RULES} rules, this is one more")));
+            }
             let (rule, behind) = rule(rest)?;
             rules.push(rule);
             rest = behind.trim_start();
@@ -168,6 +174,7 @@ fn rule(text: &str) -> Result<(Rule, &str), AccessError> {
     // The whole subject has to fit, so that nobody gets in by what a part of it says.
     let pattern = regex::RegexBuilder::new(&format!("^(?:{pattern})$"))
         .size_limit(PATTERN)
+        .dfa_size_limit(PATTERN)
         .build()
         .map_err(|error| wrong(text, error.to_string()))?;
     Ok((Rule::Replace { pattern, replacement: numbered(&replacement), case }, behind))
@@ -263,5 +270,13 @@ mod tests {
         {
             assert!(SubjectRules::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn more_rules_than_there_may_be_are_refused() {
+        let rules = |count| vec!["RULE:CN=a/a/"; count].join(",");
+        assert!(SubjectRules::parse(&rules(RULES)).is_ok());
+        let error = SubjectRules::parse(&rules(RULES + 1)).unwrap_err().to_string();
+        assert!(error.contains("64 rules"), "{error}");
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
             text,
             Some("DEFAULT"),
             Low,
-            "Which user a certificate stands for, in the form of Kafka's ssl.principal.mapping.rules: `RULE:pattern/replacement/[LU]` or DEFAULT (the whole subject, as CN=ann,O=shop), separated by commas; the first that fits the whole subject counts.",
+            "Which user a certificate stands for, in the form of Kafka's ssl.principal.mapping.rules: `RULE:pattern/replacement/[LU]` or DEFAULT (the whole subject, as CN=ann,O=shop), separated by commas; the first that fits the whole subject counts; at most 64.",
         ),
         key(
             "kafka.sasl.mechanisms",
