@@ -15,6 +15,8 @@ pub enum ErrorKind {
     Data,
     /// The log refuses or cannot be reached.
     Log,
+    /// What a sink writes to refuses or cannot be reached.
+    Sink,
 }
 
 /// Whether trying again by itself can help.

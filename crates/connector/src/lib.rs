@@ -4,7 +4,8 @@
 //! The one idea of the product lives here: every [`SourceRecord`] carries the [`Position`] that
 //! holds once that record is safe, and a position is stored only after its record was
 //! acknowledged. A source system is one crate that implements [`SourceConnector`] and
-//! [`SourceTask`] and nothing else.
+//! [`SourceTask`] and nothing else; a sink system likewise [`SinkConnector`] and [`SinkTask`], whose
+//! offsets move up to what the sink calls durable, never to what it merely accepted.
 //!
 //! ```
 //! use highwater_connector::{Generation, Hw, RecordId};
@@ -36,6 +37,7 @@ mod hold;
 mod hw;
 mod offset;
 mod record;
+mod sink;
 mod source;
 mod states;
 mod table;
@@ -49,6 +51,7 @@ pub use hold::{Claim, Fact, Hold};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
 pub use offset::{Position, SourceOffset, SourcePartition};
 pub use record::{NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord};
+pub use sink::{SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask, TopicPartition};
 pub use source::{
     OffsetChange, OffsetStore, OffsetVerdict, Routing, SourceConnector, SourceTask, Start, Topics,
 };
