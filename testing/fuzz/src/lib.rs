@@ -25,8 +25,10 @@ pub fn entries() -> Vec<Entry> {
         highwater_log::fuzz::ENTRIES,
         highwater_access::fuzz::ENTRIES,
         highwater_connector::fuzz::ENTRIES,
+        highwater_data::fuzz::ENTRIES,
         highwater_kafka::fuzz::ENTRIES,
         highwater_postgres::fuzz::ENTRIES,
+        highwater_transforms::fuzz::ENTRIES,
         highwater_worker::fuzz::ENTRIES,
         highwater_streams::fuzz::ENTRIES,
     ]

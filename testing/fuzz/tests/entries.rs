@@ -27,7 +27,8 @@ fn room(name: &str) -> usize {
         // An LZ4 frame says the size of its blocks, up to 4 MiB, and has two of them.
         "compression" | "record-batches" | "kafka-frames" => 24 << 20,
         // The regular expressions of a list have a ceiling each.
-        "include-list" | "postgres-config" | "subject-rules" | "server-settings" => 64 << 20,
+        "include-list" | "postgres-config" | "subject-rules" | "server-settings"
+        | "transform-chain" => 64 << 20,
         _ => 1 << 20,
     }
 }
