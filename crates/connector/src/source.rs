@@ -1,5 +1,6 @@
 //! The two traits that a source system implements.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -89,7 +90,22 @@ pub trait SourceConnector: Send + Sync {
     /// The configuration it takes.
     fn config(&self) -> &ConfigDef;
 
-    /// The partition that offsets of a connector with this configuration are stored under.
+    /// The configurations of its tasks, at most `max`, for a connector with these `properties`, which
+    /// `config` is read from. Each is read as a configuration of its own, and each task stores its
+    /// offsets under a partition of its own.
+    ///
+    /// # Errors
+    /// When the work cannot be divided.
+    fn tasks(
+        &self,
+        properties: &BTreeMap<String, String>,
+        _config: &Config,
+        _max: u32,
+    ) -> Result<Vec<BTreeMap<String, String>>, ConnectorError> {
+        Ok(vec![properties.clone()])
+    }
+
+    /// The partition that offsets of a task with this configuration are stored under.
     fn partition(&self, config: &Config) -> SourcePartition;
 
     /// The topics of a connector with this configuration.

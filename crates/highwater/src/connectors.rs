@@ -172,7 +172,7 @@ async fn settled(api: &Api, name: &str) -> Result<Value, Failure> {
     loop {
         let status = api.get(&format!("/connectors/{}/status", segment(name))).await?;
         let state = |part: &Value| part["state"].as_str().unwrap_or_default().to_owned();
-        let (connector, task) = (state(&status["connector"]), state(&status["tasks"][0]));
+        let (connector, task) = (state(&status["connector"]), state(telling(&status)));
         let opening = matches!(connector.as_str(), "" | "UNASSIGNED" | "RUNNING")
             && matches!(task.as_str(), "" | "UNASSIGNED" | RESTARTING);
         if task == RESTARTING {
@@ -192,7 +192,7 @@ const RESTARTING: &str = "RESTARTING";
 
 /// What keeps a connector that exists from running, in the parts that its source gave.
 fn failure(name: &str, status: &Value) -> Option<Failure> {
-    let failed = [&status["tasks"][0], &status["connector"]]
+    let failed = [telling(status), &status["connector"]]
         .into_iter()
         .find(|part| part["state"] == "FAILED" || part["state"] == RESTARTING)?;
     let error = failed["highwater"]["error"].as_object()?;
@@ -251,7 +251,7 @@ fn row(name: &str, entry: &Value) -> Vec<String> {
         name.to_owned(),
         output::plain(&status["type"]),
         output::plain(&status["connector"]["state"]),
-        output::plain(&status["tasks"][0]["state"]),
+        tasks(status),
         [Some(doing(status)), pressing(status)]
             .into_iter()
             .flatten()
@@ -260,17 +260,35 @@ fn row(name: &str, entry: &Value) -> Vec<String> {
     ]
 }
 
+/// The state of its task, or how many of several run.
+fn tasks(status: &Value) -> String {
+    let all = status["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let running = all.iter().filter(|task| task["state"] == "RUNNING").count();
+    match all.len() {
+        0 | 1 => output::plain(&telling(status)["state"]),
+        tasks => format!("{running} of {tasks} RUNNING"),
+    }
+}
+
+/// The task that tells most of the connector: one that does not run, or the first one.
+fn telling(status: &Value) -> &Value {
+    let all = status["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let states = ["FAILED", RESTARTING, "UNASSIGNED"].into_iter();
+    let mut found = states.filter_map(|state| all.iter().find(|task| task["state"] == state));
+    found.next().unwrap_or(&status["tasks"][0])
+}
+
 /// What the source keeps, where that matters: nobody reads it, or it is too much.
 fn pressing(status: &Value) -> Option<String> {
     let hold = held(status)?;
-    let reads = status["tasks"][0]["state"] == "RUNNING";
+    let reads = telling(status)["state"] == "RUNNING";
     let says = hold["says"].as_str().filter(|_| !reads || hold["pressing"] == true)?;
     Some(says.to_owned())
 }
 
 /// The sentence that says whether it moves, or the first line of what stopped it.
 fn doing(status: &Value) -> String {
-    let task = &status["tasks"][0];
+    let task = telling(status);
     let connector = &status["connector"];
     [
         &task["highwater"]["activity"],
@@ -287,7 +305,7 @@ fn doing(status: &Value) -> String {
 
 /// Since when it is in its state: the task's, or the connector's when it has no task.
 fn since(status: &Value) -> String {
-    match &status["tasks"][0]["highwater"]["since"] {
+    match &telling(status)["highwater"]["since"] {
         Value::Null => output::plain(&status["connector"]["highwater"]["since"]),
         since => output::plain(since),
     }
@@ -302,11 +320,11 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
         output::json(&json!({ "info": info, "status": status, "offsets": offsets["offsets"] }))?;
         return Ok(());
     }
-    let task = &status["tasks"][0];
+    let task = telling(&status);
     let mut facts = vec![
         ("name", name.to_owned()),
         ("state", output::plain(&status["connector"]["state"])),
-        ("task", output::plain(&task["state"])),
+        ("task", tasks(&status)),
         ("doing", doing(&status)),
         ("since", since(&status)),
         ("code", output::plain(&task["highwater"]["error"]["code"])),
@@ -344,6 +362,18 @@ mod tests {
         let said = |state: &str| stopped("a", &json!({ "connector": { "state": state } }));
         assert_eq!(said("STOPPED"), "stopped");
         assert!(said("RUNNING").starts_with("stopping, and RUNNING still"), "{}", said("RUNNING"));
+    }
+
+    #[test]
+    fn of_several_tasks_the_one_that_does_not_run_is_told() {
+        let task =
+            |state: &str, says: &str| json!({ "state": state, "highwater": { "activity": says } });
+        let two = |second| json!({ "tasks": [task("RUNNING", "reads"), second] });
+        let shown = |status: Value| (tasks(&status), doing(&status));
+        let pair = |tasks: &str, doing: &str| (tasks.to_owned(), doing.to_owned());
+        assert_eq!(shown(two(task("FAILED", "fails"))), pair("1 of 2 RUNNING", "fails"));
+        assert_eq!(shown(two(task("RUNNING", "reads on"))), pair("2 of 2 RUNNING", "reads"));
+        assert_eq!(shown(json!({ "tasks": [] })), pair("-", "-"));
     }
 
     #[test]

@@ -373,7 +373,10 @@ fn every_metric_is_documented() {
     };
     let missing: Vec<_> = documented.difference(&scraped).filter(from_start).collect();
     assert!(missing.is_empty(), "not in the scrape: {missing:?}");
-    assert!(scrape.contains("highwater_connector_running{connector=\"shop\"} 0"), "{scrape}");
+    assert!(
+        scrape.contains("highwater_connector_running{connector=\"shop\",task=\"0\"} 0"),
+        "{scrape}"
+    );
     assert!(scrape.contains("highwater_log_sync_seconds_bucket"), "{scrape}");
     server.run(&["connector", "delete", "shop"]);
     let scrape = get(&server.url, "/metrics");

@@ -9,10 +9,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::herder::Herder;
+use crate::isolation::isolated;
 use crate::looking::silent;
 use crate::pipeline::Pipeline;
 use crate::secrets;
-use crate::status::{State, Status};
+use crate::status::{ConnectorStatus, State, Status};
 
 /// How long one source may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,10 +47,10 @@ where
 }
 
 async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
-    let standing = herder.status(&name).ok().and_then(|status| of_status(&status));
+    let mut findings =
+        herder.status(&name).map_or_else(|_| Vec::new(), |status| of_status(&status));
     // Its source would say the same again.
-    let failed = standing.as_ref().is_some_and(|finding| finding.severity == Severity::Error);
-    let mut findings = Vec::from_iter(standing);
+    let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     findings.extend(of_secrets(&herder, &name));
     if !failed {
         findings.extend(of_source(&herder, &name).await);
@@ -57,10 +58,21 @@ async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
     findings.into_iter().map(|finding| finding.of(&name)).collect()
 }
 
-/// A connector that does not run, and why.
-fn of_status(status: &Status) -> Option<Finding> {
-    let state = status.task.unwrap_or(status.connector);
-    match (state, &status.error) {
+/// A connector or tasks of it that do not run, and why.
+fn of_status(status: &ConnectorStatus) -> Vec<Finding> {
+    let own = of_part(&status.connector);
+    let mut findings = Vec::new();
+    // What stops all of them is said once.
+    for finding in own.into_iter().chain(status.tasks.iter().filter_map(of_part)) {
+        if !findings.iter().any(|said: &Finding| said.code == finding.code) {
+            findings.push(finding);
+        }
+    }
+    findings
+}
+
+fn of_part(status: &Status) -> Option<Finding> {
+    match (status.state, &status.error) {
         (State::Failed, Some(error)) => Some(Finding::from_error(error)),
         (State::Restarting, Some(error)) => Some(Finding::new(
             Severity::Warning,
@@ -72,7 +84,7 @@ fn of_status(status: &Status) -> Option<Finding> {
         (State::Paused | State::Stopped, _) => Some(Finding::new(
             Severity::Warning,
             "CONNECTOR_NOT_RUNNING",
-            format!("it is {} since {}", state.name().to_lowercase(), status.since),
+            format!("it is {} since {}", status.state.name().to_lowercase(), status.since),
             "its source keeps what was not read yet, and its disk may fill",
             format!("highwater connector resume {}", highwater_connector::CONNECTOR_NAME),
         )),
@@ -95,11 +107,16 @@ fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
 }
 
 async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
-    let Ok(pipeline) = herder.plan(name) else { return Vec::new() };
-    let asked = timeout(PATIENCE, ask(herder, &pipeline)).await;
-    asked
-        .unwrap_or_else(|_| Err(silent("how it stands", PATIENCE)))
-        .unwrap_or_else(|error| vec![Finding::from_error(&error)])
+    let Ok(plan) = herder.plan(name) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for task in &plan.tasks {
+        let asked = timeout(PATIENCE, isolated(ask(herder, task))).await;
+        let found = asked
+            .unwrap_or_else(|_| Err(silent("how it stands", PATIENCE)))
+            .unwrap_or_else(|error| vec![Finding::from_error(&error)]);
+        findings.extend(found);
+    }
+    findings
 }
 
 async fn ask(herder: &Herder, pipeline: &Pipeline) -> Result<Vec<Finding>, ConnectorError> {
@@ -114,11 +131,28 @@ mod tests {
     use super::*;
     use highwater_connector::ErrorKind;
 
-    fn found(task: Option<State>, error: Option<ConnectorError>) -> Option<Finding> {
+    fn part(state: State, error: Option<ConnectorError>) -> Status {
         let mut status = Status::unassigned();
+        status.enter(state, error, "");
+        status
+    }
+
+    fn found(task: Option<State>, error: Option<ConnectorError>) -> Option<Finding> {
         let connector = if task.is_none() { State::Stopped } else { State::Running };
-        status.enter(connector, task, error, "");
-        of_status(&status)
+        let tasks = task.map(|task| part(task, error)).into_iter().collect();
+        let mut found = of_status(&ConnectorStatus { connector: part(connector, None), tasks });
+        assert!(found.len() < 2, "{found:?}");
+        found.pop()
+    }
+
+    #[test]
+    fn what_stops_two_tasks_is_said_once_and_what_stops_one_is_not_lost() {
+        let error = |code| ConnectorError::stop(code, ErrorKind::Data, "a row is odd", "mend it");
+        let failed = |code| part(State::Failed, Some(error(code)));
+        let tasks = vec![failed("X_1"), part(State::Running, None), failed("X_1"), failed("X_2")];
+        let found = of_status(&ConnectorStatus { connector: part(State::Running, None), tasks });
+        let codes: Vec<_> = found.iter().map(|finding| finding.code.to_string()).collect();
+        assert_eq!(codes, ["X_1", "X_2"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Keys `connector-NAME`, `task-NAME-N`, `commit-NAME` and `target-state-NAME`; values JSON
 //! without schema; a tombstone deletes. Keys of other kinds are Kafka Connect's own and are left
-//! alone.
+//! alone. What the tasks' records mean is in `task_configs`.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use highwater_kafka::OutgoingRecord;
 use serde_json::{Value, json};
 
 use crate::journal::record;
-use crate::keys::CLASS;
 use crate::pipeline::Properties;
+use crate::task_configs::TaskConfigs;
 
 const CONNECTOR: &str = "connector-";
+const TASK: &str = "task-";
 const COMMIT: &str = "commit-";
 const TARGET: &str = "target-state-";
 
@@ -63,14 +64,6 @@ impl TargetState {
         let text = value.get("state.v2").or_else(|| value.get("state"))?;
         Self::from_name(text.as_str()?)
     }
-
-    /// Number of tasks that a connector of this state has; a source of this release has one.
-    pub(crate) const fn tasks(self) -> u32 {
-        match self {
-            Self::Started | Self::Paused => 1,
-            Self::Stopped => 0,
-        }
-    }
 }
 
 /// All configurations, as the topic says them up to its end.
@@ -78,6 +71,7 @@ impl TargetState {
 pub(crate) struct ConfigState {
     properties: BTreeMap<String, Properties>,
     targets: BTreeMap<String, TargetState>,
+    tasks: BTreeMap<String, TaskConfigs>,
 }
 
 impl ConfigState {
@@ -96,6 +90,12 @@ impl ConfigState {
         self.targets.get(name).copied().unwrap_or_default()
     }
 
+    /// What the topic says of a connector's tasks.
+    pub(crate) fn tasks(&self, name: &str) -> &TaskConfigs {
+        const NONE: &TaskConfigs = &TaskConfigs::none();
+        self.tasks.get(name).unwrap_or(NONE)
+    }
+
     /// Takes in one record of the topic; what cannot be read is left alone.
     pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
         let Some(key) = key.and_then(|key| std::str::from_utf8(key).ok()) else { return };
@@ -103,6 +103,10 @@ impl ConfigState {
             put(&mut self.targets, name, value, TargetState::from_value)
         } else if let Some(name) = key.strip_prefix(CONNECTOR) {
             put(&mut self.properties, name, value, properties_of)
+        } else if let Some(task) = key.strip_prefix(TASK) {
+            self.apply_task(task, value)
+        } else if let Some(name) = key.strip_prefix(COMMIT) {
+            self.apply_commit(name, value)
         } else {
             true
         };
@@ -114,6 +118,29 @@ impl ConfigState {
         }
     }
 
+    fn apply_task(&mut self, task: &str, value: Option<&[u8]>) -> bool {
+        let Some((name, id)) = task.rsplit_once('-') else { return false };
+        let Ok(id) = id.parse() else { return false };
+        let Ok(properties) = read(value, properties_of) else { return false };
+        self.change_tasks(name, |tasks| tasks.task(id, properties));
+        true
+    }
+
+    fn apply_commit(&mut self, name: &str, value: Option<&[u8]>) -> bool {
+        let count = |value: &Value| value.get("tasks")?.as_u64()?.try_into().ok();
+        let Ok(count) = read(value, count) else { return false };
+        self.change_tasks(name, |tasks| tasks.commit(count));
+        true
+    }
+
+    fn change_tasks(&mut self, name: &str, change: impl FnOnce(&mut TaskConfigs)) {
+        let tasks = self.tasks.entry(name.to_owned()).or_default();
+        change(tasks);
+        if *tasks == TaskConfigs::none() {
+            self.tasks.remove(name);
+        }
+    }
+
     /// Takes in records that were just written.
     pub(crate) fn apply_written(&mut self, records: &[OutgoingRecord]) {
         for record in records {
@@ -122,22 +149,31 @@ impl ConfigState {
     }
 }
 
-/// Puts in what a record says; false when it cannot be read, which is not the same as a tombstone.
+/// Puts in what a record says; false when it cannot be read.
 fn put<T>(
     map: &mut BTreeMap<String, T>,
     name: &str,
     value: Option<&[u8]>,
-    read: fn(&Value) -> Option<T>,
+    of: impl FnOnce(&Value) -> Option<T>,
 ) -> bool {
-    let Some(value) = value else {
-        map.remove(name);
-        return true;
-    };
-    let Some(value) = serde_json::from_slice(value).ok().as_ref().and_then(read) else {
-        return false;
-    };
-    map.insert(name.to_owned(), value);
+    match read(value, of) {
+        Ok(Some(value)) => drop(map.insert(name.to_owned(), value)),
+        Ok(None) => drop(map.remove(name)),
+        Err(Unreadable) => return false,
+    }
     true
+}
+
+/// A value that says nothing, which is not the same as a tombstone.
+struct Unreadable;
+
+fn read<T>(
+    value: Option<&[u8]>,
+    of: impl FnOnce(&Value) -> Option<T>,
+) -> Result<Option<T>, Unreadable> {
+    let Some(value) = value else { return Ok(None) };
+    let value = serde_json::from_slice(value).map_err(|_| Unreadable)?;
+    of(&value).map(Some).ok_or(Unreadable)
 }
 
 fn properties_of(value: &Value) -> Option<Properties> {
@@ -146,72 +182,54 @@ fn properties_of(value: &Value) -> Option<Properties> {
     Some(properties.iter().filter_map(text).collect())
 }
 
-/// Records that set a configuration, and a target state where one is given.
+/// Records that set a configuration, its target state, and its tasks.
 pub(crate) fn put_connector(
     topic: &str,
     name: &str,
     properties: &Properties,
     target: TargetState,
+    tasks: &[Properties],
 ) -> Vec<OutgoingRecord> {
     let value = json!({ "properties": properties });
-    let mut records = vec![
-        // The state first: a reader that stops in between must not start what shall be stopped.
-        record(topic, &format!("{TARGET}{name}"), Some(&target.value())),
-        record(topic, &format!("{CONNECTOR}{name}"), Some(&value)),
-    ];
-    records.extend(put_tasks(topic, name, properties, target));
+    // The state first: a reader that stops in between must not start what shall be stopped.
+    let mut records = put_target(topic, name, target, tasks);
+    records.insert(1, record(topic, &format!("{CONNECTOR}{name}"), Some(&value)));
     records
 }
 
-/// Records that set a target state.
+/// Records that set a target state, and the tasks that follow from it.
 pub(crate) fn put_target(
     topic: &str,
     name: &str,
-    properties: &Properties,
     target: TargetState,
+    tasks: &[Properties],
 ) -> Vec<OutgoingRecord> {
     let mut records = vec![record(topic, &format!("{TARGET}{name}"), Some(&target.value()))];
-    records.extend(put_tasks(topic, name, properties, target));
+    records.extend(put_tasks(topic, name, tasks));
     records
 }
 
-/// Task configurations count from their commit record on.
-fn put_tasks(
-    topic: &str,
-    name: &str,
-    properties: &Properties,
-    target: TargetState,
-) -> Vec<OutgoingRecord> {
-    let commit = json!({ "tasks": target.tasks() });
-    let task = json!({ "properties": task_properties(properties) });
-    let mut records = Vec::new();
-    if target.tasks() > 0 {
-        records.push(record(topic, &format!("task-{name}-0"), Some(&task)));
-    }
+/// Records that set all tasks of a connector: their configurations count from the commit on.
+pub(crate) fn put_tasks(topic: &str, name: &str, tasks: &[Properties]) -> Vec<OutgoingRecord> {
+    let task = |(id, properties): (usize, &Properties)| {
+        let value = json!({ "properties": properties });
+        record(topic, &format!("{TASK}{name}-{id}"), Some(&value))
+    };
+    let mut records: Vec<_> = tasks.iter().enumerate().map(task).collect();
+    let commit = json!({ "tasks": tasks.len() });
     records.push(record(topic, &format!("{COMMIT}{name}"), Some(&commit)));
     records
 }
 
-/// A task's configuration: its connector's, with the task's class as Kafka Connect names it.
-pub(crate) fn task_properties(properties: &Properties) -> Properties {
-    let mut task = properties.clone();
-    if let Some(class) = properties.get(CLASS) {
-        task.insert("task.class".to_owned(), class.clone());
-    }
-    task
-}
-
-/// Records that delete a connector.
-pub(crate) fn delete(topic: &str, name: &str) -> Vec<OutgoingRecord> {
-    [
-        format!("{CONNECTOR}{name}"),
-        format!("{TARGET}{name}"),
-        format!("task-{name}-0"),
-        format!("{COMMIT}{name}"),
-    ]
-    .iter()
-    .map(|key| record(topic, key, None))
-    .collect()
+/// Records that delete a connector of which `state` knows.
+pub(crate) fn delete(topic: &str, name: &str, state: &ConfigState) -> Vec<OutgoingRecord> {
+    let tasks = state.tasks(name).known().map(|id| format!("{TASK}{name}-{id}"));
+    [format!("{CONNECTOR}{name}"), format!("{TARGET}{name}")]
+        .into_iter()
+        .chain(tasks)
+        .chain([format!("{COMMIT}{name}")])
+        .map(|key| record(topic, &key, None))
+        .collect()
 }
 
 #[cfg(test)]
@@ -234,20 +252,26 @@ mod tests {
     #[test]
     fn a_replay_restores_what_was_written() {
         let mut state = ConfigState::default();
-        state.apply_written(&put_connector("c", "a-b", &properties(), TargetState::Paused));
+        let tasks = [properties(), properties()];
+        state.apply_written(&put_connector("c", "a-b", &properties(), TargetState::Paused, &tasks));
         assert_eq!(state.names().collect::<Vec<_>>(), ["a-b"]);
         assert_eq!(state.properties("a-b"), Some(&properties()));
         assert_eq!(state.target("a-b"), TargetState::Paused);
+        assert_eq!(state.tasks("a-b").committed().unwrap().len(), 2);
 
-        state.apply_written(&put_target("c", "a-b", &properties(), TargetState::Stopped));
+        state.apply_written(&put_target("c", "a-b", TargetState::Stopped, &[]));
         assert_eq!(state.target("a-b"), TargetState::Stopped);
-        state.apply_written(&delete("c", "a-b"));
+        assert_eq!(state.tasks("a-b").committed().unwrap().len(), 0);
+        let deleted = delete("c", "a-b", &state);
+        assert_eq!(keys(&deleted)[2..4], ["task-a-b-0", "task-a-b-1"]);
+        state.apply_written(&deleted);
         assert_eq!(state, ConfigState::default());
     }
 
     #[test]
     fn the_format_is_kafka_connects() {
-        let records = put_connector("c", "a", &properties(), TargetState::Started);
+        let tasks = [properties()];
+        let records = put_connector("c", "a", &properties(), TargetState::Started, &tasks);
         assert_eq!(keys(&records), ["target-state-a", "connector-a", "task-a-0", "commit-a"]);
         let text = |at: usize| String::from_utf8(records[at].value.clone().unwrap().to_vec());
         assert_eq!(text(0).unwrap(), r#"{"state":"STARTED","state.v2":"STARTED"}"#);
@@ -260,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_stopped_connector_has_no_tasks_and_older_workers_see_it_paused() {
-        let records = put_target("c", "a", &properties(), TargetState::Stopped);
+        let records = put_target("c", "a", TargetState::Stopped, &[]);
         assert_eq!(keys(&records), ["target-state-a", "commit-a"]);
         assert_eq!(
             records[0].value.as_deref(),
@@ -278,13 +302,17 @@ mod tests {
     #[test]
     fn a_damaged_record_takes_nothing_away() {
         let mut state = ConfigState::default();
-        state.apply_written(&put_connector("c", "a", &properties(), TargetState::Stopped));
+        let tasks = [properties()];
+        state.apply_written(&put_connector("c", "a", &properties(), TargetState::Started, &tasks));
         let before = state.clone();
         for (key, value) in [
             (&b"connector-a"[..], &b"garbage"[..]),
             (b"connector-a", b"{}"),
             (b"target-state-a", b"garbage"),
             (b"target-state-a", br#"{"state":"NO SUCH"}"#),
+            (b"task-a-0", b"garbage"),
+            (b"task-a-x", b"{}"),
+            (b"commit-a", br#"{"tasks":-1}"#),
         ] {
             state.apply(Some(key), Some(value));
             assert_eq!(state, before);

@@ -9,25 +9,36 @@ pub fn describe_metrics() {
         "Records that the log has acknowledged, by connector"
     );
     describe_counter!(
-        "highwater_task_failures_total",
-        "Times that a task ended with an error, tried again or not, by connector"
+        FAILURES,
+        "Times that a task ended with an error, tried again or not, by connector and task"
     );
     describe_gauge!(
         RUNNING,
-        "1 while the connector's task reads its source, 0 while it does not, by connector"
+        "1 while a task of the connector runs, 0 while it does not, by connector and task; task 0 of \
+         one that has no task now"
     );
 }
 
 const RUNNING: &str = "highwater_connector_running";
+const FAILURES: &str = "highwater_task_failures_total";
 
-/// The connector is gone: NaN, which the server leaves out of what it shows, and which is not 0
+/// The task is gone: NaN, which the server leaves out of what it shows, and which is not 0
 /// either, so that no alert goes on about it.
-pub(crate) fn gone(connector: &str) {
-    metrics::gauge!(RUNNING, "connector" => connector.to_owned()).set(f64::NAN);
+pub(crate) fn gone(connector: &str, task: u32) {
+    running_gauge(connector, task).set(f64::NAN);
 }
 
-/// A connector's task reads its source, or does not.
-pub(crate) fn running(connector: &str, running: bool) {
-    let value = if running { 1.0 } else { 0.0 };
-    metrics::gauge!(RUNNING, "connector" => connector.to_owned()).set(value);
+/// A task runs, or does not.
+pub(crate) fn running(connector: &str, task: u32, running: bool) {
+    running_gauge(connector, task).set(if running { 1.0 } else { 0.0 });
+}
+
+/// A task ended with an error.
+pub(crate) fn failed(connector: &str, task: u32) {
+    let (connector, task) = (connector.to_owned(), task.to_string());
+    metrics::counter!(FAILURES, "connector" => connector, "task" => task).increment(1);
+}
+
+fn running_gauge(connector: &str, task: u32) -> metrics::Gauge {
+    metrics::gauge!(RUNNING, "connector" => connector.to_owned(), "task" => task.to_string())
 }

@@ -13,6 +13,9 @@ use crate::topics::TableTopicSettings;
 pub(crate) const NAME: &str = "name";
 /// Key of the connector's class.
 pub(crate) const CLASS: &str = "connector.class";
+/// Key of the greatest number of tasks.
+pub(crate) const TASKS_MAX: &str = "tasks.max";
+const TASKS_MAX_ENFORCE: &str = "tasks.max.enforce";
 /// Key of rule P7's bound.
 const FLUSH_INTERVAL: &str = "offset.flush.interval.ms";
 const DRAIN_TIMEOUT: &str = "task.shutdown.graceful.timeout.ms";
@@ -31,6 +34,10 @@ const TABLE_RETENTION_BYTES: &str = "topic.creation.default.retention.bytes";
 /// What the worker reads of a connector's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TaskSettings {
+    /// How many tasks a connector may have.
+    pub(crate) tasks_max: u32,
+    /// Whether more are refused.
+    pub(crate) tasks_max_enforced: bool,
     pub(crate) flush_interval: Duration,
     pub(crate) drain_timeout: Duration,
     pub(crate) backoff: Backoff,
@@ -66,11 +73,19 @@ fn run_keys() -> Vec<ConfigKey> {
             "Class of the connector, or a short name of it.",
         ),
         ConfigKey::new(
-            "tasks.max",
-            times(1, 1),
+            TASKS_MAX,
+            times(1, 1000),
             Some("1"),
+            Importance::High,
+            "Greatest number of tasks. A sink has as many; a source has as many as it can divide its \
+             work among.",
+        ),
+        ConfigKey::new(
+            TASKS_MAX_ENFORCE,
+            KeyType::Boolean,
+            Some("true"),
             Importance::Low,
-            "Greatest number of tasks. A source of this release has one.",
+            "Whether a source that asks for more than `tasks.max` tasks is refused.",
         ),
         ConfigKey::new(
             FLUSH_INTERVAL,
@@ -193,6 +208,8 @@ impl TaskSettings {
         let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
         let give_up_after = (config.int(RETRY_TIMEOUT) >= 0).then(|| millis(RETRY_TIMEOUT));
         Self {
+            tasks_max: u32::try_from(config.int(TASKS_MAX)).unwrap_or(1),
+            tasks_max_enforced: config.flag(TASKS_MAX_ENFORCE),
             flush_interval: millis(FLUSH_INTERVAL),
             drain_timeout: millis(DRAIN_TIMEOUT),
             backoff: Backoff { cap: millis(RETRY_DELAY_MAX), give_up_after },
@@ -259,9 +276,12 @@ mod tests {
     }
 
     #[test]
-    fn a_source_has_one_task() {
-        let problems = read(&[("tasks.max", "2")]).unwrap_err();
-        assert_eq!(problems.len(), 1);
-        assert_eq!(problems[0].key, "tasks.max");
+    fn a_connector_has_one_task_unless_more_are_asked_for_within_a_bound() {
+        assert_eq!(read(&[]).unwrap().tasks_max, 1);
+        assert_eq!(read(&[("tasks.max", "7")]).unwrap().tasks_max, 7);
+        for wrong in ["0", "1001", "many"] {
+            let problems = read(&[("tasks.max", wrong)]).unwrap_err();
+            assert_eq!((problems.len(), problems[0].key.as_str()), (1, "tasks.max"));
+        }
     }
 }

@@ -9,7 +9,8 @@
 //! acknowledged, and the source is told only once it is stored. One pure state machine, the
 //! `ledger`, decides both; everything around it is transport.
 //!
-//! The flow of a task, file by file: `runner` keeps a connector as its operator wants it,
+//! A `plan` divides a connector's configuration among its tasks; `connector_runner` keeps them as
+//! their operator wants it. The flow of a task, file by file: `runner` runs and restarts it,
 //! `opening` reads what is stored and checks it against the log (`tail`, `origin`), `task` polls
 //! and sends through an `outbox`, whose `ledger` says what may be stored and whose `task_topics`
 //! are made as they come. `herder` changes what
@@ -30,14 +31,18 @@
 //! # }
 //! ```
 
+mod admission;
 mod backoff;
 mod checkup;
 mod cluster;
 mod configs;
+mod connector_changes;
+mod connector_runner;
 mod counters;
 #[doc(hidden)]
 pub mod fuzz;
 mod herder;
+mod isolation;
 mod journal;
 mod keys;
 mod ledger;
@@ -47,7 +52,9 @@ mod offsets;
 mod opening;
 mod origin;
 mod outbox;
+mod ownership;
 mod pipeline;
+mod plan;
 mod plugins;
 mod pulse;
 mod replay;
@@ -55,6 +62,7 @@ mod rest;
 mod rest_connectors;
 mod rest_error;
 mod rest_offsets;
+mod restore;
 mod runner;
 #[cfg(test)]
 mod scripted;
@@ -64,6 +72,7 @@ mod status;
 mod statuses;
 mod tail;
 mod task;
+mod task_configs;
 mod task_topics;
 mod topics;
 mod worker;

@@ -7,6 +7,7 @@ use highwater_connector::{ConnectorError, ErrorKind, Hold};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::isolation::isolated;
 use crate::pipeline::Pipeline;
 use crate::status::{Held, Status};
 
@@ -34,7 +35,7 @@ impl Looking {
     }
 
     async fn ask(self, pipeline: &Pipeline) -> Result<Option<Hold>, ConnectorError> {
-        match timeout(self.timeout, pipeline.connector.hold(&pipeline.config)).await {
+        match timeout(self.timeout, isolated(pipeline.connector.hold(&pipeline.config))).await {
             Ok(hold) => Ok(hold?.map(|hold| hold.of(&pipeline.name))),
             Err(_) => Err(silent("what it keeps", self.timeout)),
         }

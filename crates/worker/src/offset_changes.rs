@@ -1,5 +1,7 @@
 //! Edits of stored offsets that an operator asks for (rule P8, KIP-875).
 
+use std::sync::Arc;
+
 use highwater_connector::{
     ConnectorError, OffsetChange, OffsetVerdict, SourceOffset, SourcePartition,
 };
@@ -7,10 +9,13 @@ use highwater_kafka::OutgoingRecord;
 
 use crate::configs::TargetState;
 use crate::herder::Herder;
+use crate::isolation::isolated;
 use crate::looking::silent;
 use crate::offsets::{self, StoredOffset};
 use crate::pipeline::Pipeline;
+use crate::plan::Plan;
 use crate::rest_error::Refusal;
+use crate::status::State;
 
 /// One entry of a request: an offset to store, or `None` to reset.
 #[derive(Clone, Debug)]
@@ -50,9 +55,9 @@ impl Herder {
         terms: &Terms,
     ) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
-        let pipeline = self.stopped(name)?;
+        let plan = self.stopped(name)?;
         let stored = self.offsets(name).await?;
-        self.change(&pipeline, &stored, wanted, terms).await
+        self.change(&plan, &stored, wanted, terms).await
     }
 
     /// Resets all offsets of a connector; without any, that is done.
@@ -61,7 +66,7 @@ impl Herder {
     /// As [`Self::alter_offsets`].
     pub(crate) async fn reset_offsets(&self, name: &str, terms: &Terms) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
-        let pipeline = self.stopped(name)?;
+        let plan = self.stopped(name)?;
         let stored = self.offsets(name).await?;
         let wanted = stored
             .iter()
@@ -70,13 +75,13 @@ impl Herder {
             })
             .map(|stored| Wanted { partition: stored.partition.clone(), offset: None })
             .collect();
-        self.change(&pipeline, &stored, wanted, terms).await
+        self.change(&plan, &stored, wanted, terms).await
     }
 
-    /// The pipeline of a connector whose offsets may be changed.
-    pub(crate) fn stopped(&self, name: &str) -> Result<Pipeline, Refusal> {
+    /// The plan of a connector whose offsets may be changed.
+    pub(crate) fn stopped(&self, name: &str) -> Result<Arc<Plan>, Refusal> {
         self.properties(name)?;
-        let ended = self.status(name)?.is_stopped();
+        let ended = self.status(name)?.connector.state == State::Stopped;
         if self.configs().target(name) != TargetState::Stopped || !ended {
             return Err(Refusal::NotStopped(name.to_owned()));
         }
@@ -85,14 +90,14 @@ impl Herder {
 
     async fn change(
         &self,
-        pipeline: &Pipeline,
+        plan: &Plan,
         stored: &[StoredOffset],
         wanted: Vec<Wanted>,
         terms: &Terms,
     ) -> Result<(), Refusal> {
         let mut records = Vec::with_capacity(wanted.len());
         for wanted in wanted {
-            records.push(self.edit(pipeline, stored, wanted, terms).await?);
+            records.push(self.edit(plan, stored, wanted, terms).await?);
         }
         self.shared.journal.write(records).await.map_err(Refusal::Log)
     }
@@ -100,25 +105,25 @@ impl Herder {
     /// The offset record of one entry, after the source has been asked.
     async fn edit(
         &self,
-        pipeline: &Pipeline,
+        plan: &Plan,
         stored: &[StoredOffset],
         wanted: Wanted,
         terms: &Terms,
     ) -> Result<OutgoingRecord, Refusal> {
         let Wanted { partition, offset } = wanted;
         let current = stored.iter().find(|stored| stored.partition == partition);
-        let own = partition == pipeline.partition;
+        let own = plan.tasks.iter().find(|task| task.partition == partition);
         let offset = match (own, offset, current) {
-            (true, wanted, _) => {
+            (Some(pipeline), wanted, _) => {
                 let current = current.and_then(|stored| stored.offset.clone());
                 let allow_skip = terms.allow_skip;
                 self.ask(pipeline, OffsetChange { current, wanted, allow_skip }).await?
             }
             // A partition of an earlier configuration may be cleaned up.
-            (false, None, Some(_)) => None,
-            (false, ..) => return Err(foreign(pipeline, &partition)),
+            (None, None, Some(_)) => None,
+            (None, ..) => return Err(foreign(plan, &partition)),
         };
-        let key = offsets::key(&pipeline.name, &partition);
+        let key = offsets::key(&plan.name, &partition);
         let topic = self.shared.offsets.topic();
         Ok(offsets::edited_record(topic, &key, offset.as_ref(), &terms.reason))
     }
@@ -128,7 +133,7 @@ impl Herder {
         pipeline: &Pipeline,
         change: OffsetChange,
     ) -> Result<Option<SourceOffset>, Refusal> {
-        let asked = pipeline.connector.check_offset_change(&pipeline.config, &change);
+        let asked = isolated(pipeline.connector.check_offset_change(&pipeline.config, &change));
         match tokio::time::timeout(self.config.source_timeout, asked).await {
             Ok(Ok(OffsetVerdict::Accepted(offset))) => Ok(offset),
             Ok(Ok(OffsetVerdict::Refused { what, remedy })) => {
@@ -153,12 +158,14 @@ fn refused(what: String, remedy: String) -> ConnectorError {
     .keeping("the stored offset; nothing was changed")
 }
 
-fn foreign(pipeline: &Pipeline, partition: &SourcePartition) -> Refusal {
-    let text = |partition: &SourcePartition| serde_json::Value::from(partition.0.clone());
+fn foreign(plan: &Plan, partition: &SourcePartition) -> Refusal {
+    let text =
+        |partition: &SourcePartition| serde_json::Value::from(partition.0.clone()).to_string();
+    let own: Vec<_> = plan.tasks.iter().map(|task| text(&task.partition)).collect();
     Refusal::BadRequest(format!(
         "Partition {} is not one of connector {}, whose partition is {}",
         text(partition),
-        pipeline.name,
-        text(&pipeline.partition)
+        plan.name,
+        own.join(", ")
     ))
 }

@@ -9,18 +9,16 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::configs::{self, TargetState};
-use crate::herder::{Herder, Put};
+use crate::configs::TargetState;
+use crate::connector_changes::Put;
+use crate::herder::Herder;
 use crate::keys;
 use crate::offset_changes::Terms;
 use crate::pipeline::Properties;
 use crate::rest::{App, Body, Params, Segments};
 use crate::rest_error::Refusal;
 use crate::secrets;
-use crate::status::{State as Standing, Status};
-
-/// Id of the one task that a source has, as it stands in paths.
-const TASK: &str = "0";
+use crate::status::{ConnectorStatus, State as Standing, Status};
 
 type Answer = Result<Json<Value>, Refusal>;
 
@@ -152,8 +150,8 @@ pub(crate) struct Restart {
     only_failed: bool,
 }
 
-/// A connector is nothing beside its task here, so restarting the connector alone tries a
-/// configuration again that could not be run, and leaves a task alone.
+/// A connector is nothing beside its tasks here, so restarting the connector alone tries a
+/// configuration again that could not be run, and leaves tasks alone.
 pub(crate) async fn restart(
     State(herder): App,
     Segments(name): Segments<String>,
@@ -162,21 +160,26 @@ pub(crate) async fn restart(
     let status = herder
         .status(&name)
         .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
-    let affected = |part: Standing| !query.only_failed || part == Standing::Failed;
-    let connector = affected(status.connector);
-    let task = query.include_tasks && status.task.is_some_and(affected);
-    if task || (connector && status.connector == Standing::Failed) {
+    let affected = |part: &Status| !query.only_failed || part.state == Standing::Failed;
+    let connector = affected(&status.connector);
+    let tasks: Vec<usize> = (0..)
+        .zip(&status.tasks)
+        .filter_map(|(id, task)| (query.include_tasks && affected(task)).then_some(id))
+        .collect();
+    if connector && status.connector.state == Standing::Failed {
         herder.restart(&name).await?;
+    } else {
+        herder.restart_tasks(&name, &tasks).await?;
     }
     if !query.include_tasks && !query.only_failed {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let mut plan = status;
     if connector {
-        plan.connector = Standing::Restarting;
+        plan.connector.state = Standing::Restarting;
     }
-    if task {
-        plan.task = Some(Standing::Restarting);
+    for id in tasks {
+        plan.tasks[id].state = Standing::Restarting;
     }
     Ok((StatusCode::ACCEPTED, Json(status_of(&herder, &name, &plan))).into_response())
 }
@@ -206,12 +209,10 @@ pub(crate) async fn stop(
 }
 
 pub(crate) async fn tasks(State(herder): App, Segments(name): Segments<String>) -> Answer {
-    let properties = herder.properties(&name)?;
-    let config = configs::task_properties(&shown(&herder, &properties));
-    let tasks: Vec<_> = task_ids(&herder, &name)
-        .into_iter()
-        .map(|id| json!({ "id": id, "config": config }))
-        .collect();
+    herder.properties(&name)?;
+    let configs = herder.configs().tasks(&name).clone();
+    let task = |(id, properties): (u32, &Properties)| json!({ "id": task_id(&name, id), "config": shown(&herder, properties) });
+    let tasks: Vec<_> = (0..).zip(configs.committed().unwrap_or_default()).map(task).collect();
     Ok(Json(json!(tasks)))
 }
 
@@ -221,8 +222,8 @@ pub(crate) async fn task_status(
 ) -> Answer {
     let missing = || Refusal::NotFound(format!("No status found for task {name}-{task}"));
     let status = herder.status(&name).map_err(|_| missing())?;
-    let version = version(&herder, &name);
-    let found = status.task_json(&herder.config.worker_id, version).filter(|_| task == TASK);
+    let id = task.parse().map_err(|_| missing())?;
+    let found = status.task_json(id, &herder.config.worker_id, version(&herder, &name));
     found.map(Json).ok_or_else(missing)
 }
 
@@ -230,13 +231,12 @@ pub(crate) async fn restart_task(
     State(herder): App,
     Segments((name, task)): Segments<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
-    herder
-        .properties(&name)
-        .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
-    if task != TASK || task_ids(&herder, &name).is_empty() {
-        return Err(Refusal::NotFound(format!("Unknown task: {name}-{task}")));
+    let unknown = || Refusal::NotFound(format!("Unknown connector: {name}"));
+    let status = herder.status(&name).map_err(|_| unknown())?;
+    match task.parse() {
+        Ok(id) if id < status.tasks.len() => herder.restart_tasks(&name, &[id]).await?,
+        _ => return Err(Refusal::NotFound(format!("Unknown task: {name}-{task}"))),
     }
-    herder.restart(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -254,14 +254,13 @@ fn status_json(herder: &Herder, name: &str) -> Result<Value, Refusal> {
     Ok(status_of(herder, name, &herder.status(name)?))
 }
 
-fn status_of(herder: &Herder, name: &str, status: &Status) -> Value {
+fn status_of(herder: &Herder, name: &str, status: &ConnectorStatus) -> Value {
     let worker_id = &herder.config.worker_id;
     let version = version(herder, name);
-    let tasks: Vec<_> = status.task_json(worker_id, version).into_iter().collect();
     json!({
         "name": name,
         "connector": status.connector_json(worker_id, version),
-        "tasks": tasks,
+        "tasks": status.tasks_json(worker_id, version),
         "type": "source",
     })
 }
@@ -276,8 +275,12 @@ fn shown(herder: &Herder, properties: &Properties) -> Properties {
 }
 
 fn task_ids(herder: &Herder, name: &str) -> Vec<Value> {
-    let tasks = herder.configs().target(name).tasks();
-    (0..tasks).map(|task| json!({ "connector": name, "task": task })).collect()
+    let tasks = herder.configs().tasks(name).committed().map_or(0, |tasks| tasks.len());
+    (0..).take(tasks).map(|id| task_id(name, id)).collect()
+}
+
+fn task_id(name: &str, id: u32) -> Value {
+    json!({ "connector": name, "task": id })
 }
 
 /// A name as one segment of a path (RFC 3986, unreserved characters).

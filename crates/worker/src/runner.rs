@@ -1,11 +1,10 @@
-//! Keeps one connector as its operator wants it: runs its task, restarts it with backoff, drains
-//! it, and says what it is doing.
+//! Runs one task as it is wanted: restarts it with backoff, drains it, and says what it is doing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_connector::{ConnectorError, ErrorKind, Retry};
-use highwater_kafka::Journal;
+use highwater_connector::{ConnectorError, Retry};
+use highwater_kafka::{Journal, OutgoingRecord};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -13,12 +12,13 @@ use tracing::Instrument as _;
 
 use crate::cluster::Cluster;
 use crate::counters;
+use crate::isolation::isolated;
 use crate::looking::Looking;
 use crate::offsets::Offsets;
 use crate::opening;
 use crate::pipeline::Pipeline;
 use crate::status::{State, Status};
-use crate::statuses;
+use crate::statuses::Part;
 
 /// What a runner is told. Sending the same again restarts.
 #[derive(Clone)]
@@ -26,11 +26,7 @@ pub(crate) enum Wish {
     /// Run the task.
     Run(Arc<Pipeline>),
     /// Drain, and keep the task waiting.
-    Pause(Option<Arc<Pipeline>>),
-    /// Drain, and end the task.
-    Stop(Option<Arc<Pipeline>>),
-    /// The configuration cannot be run, for this reason.
-    Refuse(ConnectorError),
+    Pause(Arc<Pipeline>),
     /// Drain, and end the runner.
     Leave,
 }
@@ -51,62 +47,67 @@ pub(crate) struct Shared {
     pub(crate) looking: Looking,
 }
 
-/// The worker's hold on a runner.
-pub(crate) struct Handle {
-    wish: watch::Sender<Wish>,
-    status: watch::Receiver<Status>,
-    ended: JoinHandle<()>,
+impl Shared {
+    /// Writes records of the status topic, within a bound.
+    pub(crate) async fn write_statuses(&self, records: Vec<OutgoingRecord>) {
+        let written = tokio::time::timeout(STATUS_TIMEOUT, self.journal.write(records)).await;
+        if !matches!(written, Ok(Ok(()))) {
+            tracing::warn!("its status could not be written to the log");
+        }
+    }
 }
 
-impl Handle {
-    /// Starts a runner for connector `name`, once `predecessor` has ended.
-    pub(crate) fn spawn(
-        name: &str,
-        wish: Wish,
-        shared: Arc<Shared>,
-        predecessor: Option<JoinHandle<()>>,
-    ) -> Self {
-        let (wish, wishes) = watch::channel(wish);
-        let (status, seen) = watch::channel(Status::unassigned());
-        let name = name.to_owned();
-        let runner = Runner { name, version: None, wishes, status, shared, trouble: None };
-        // Of the least level that can be left out, so that no line goes without the name.
-        let span = tracing::error_span!("connector", connector = runner.name);
-        let life = async move {
-            if let Some(predecessor) = predecessor {
-                // Its panic, if it had one, is in the log already.
-                drop(predecessor.await);
-            }
-            runner.run().await;
-        };
-        let ended = tokio::spawn(life.instrument(span));
-        Self { wish, status: seen, ended }
-    }
+/// What a task's runner is told and says. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Line {
+    wish: watch::Sender<Wish>,
+    status: watch::Receiver<Status>,
+}
 
+impl Line {
     /// Says what is wanted from now on.
     pub(crate) fn send(&self, wish: Wish) {
         self.wish.send_replace(wish);
+    }
+
+    /// Says once more what is wanted, which restarts the task.
+    pub(crate) fn repeat(&self) {
+        self.wish.send_modify(|_| {});
     }
 
     /// What it is doing.
     pub(crate) fn status(&self) -> Status {
         self.status.borrow().clone()
     }
+}
 
-    /// Sees what it is doing from now on.
-    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
-        self.status.clone()
-    }
-
-    /// Tells it to end; the result ends when it has.
-    pub(crate) fn leave(self) -> JoinHandle<()> {
-        self.wish.send_replace(Wish::Leave);
-        self.ended
-    }
+/// Starts a runner for task `task` of connector `name`.
+pub(crate) fn spawn(
+    name: &str,
+    task: u32,
+    wish: Wish,
+    shared: &Arc<Shared>,
+) -> (Line, JoinHandle<()>) {
+    let (wish, wishes) = watch::channel(wish);
+    let (status, seen) = watch::channel(Status::unassigned());
+    let runner = Runner {
+        name: name.to_owned(),
+        task,
+        version: None,
+        wishes,
+        status,
+        shared: Arc::clone(shared),
+        trouble: None,
+    };
+    // Of the least level that can be left out, so that no line goes without the name.
+    let span = tracing::error_span!("connector", connector = name, task);
+    let ended = tokio::spawn(runner.run().instrument(span));
+    (Line { wish, status: seen }, ended)
 }
 
 struct Runner {
     name: String,
+    task: u32,
     version: Option<&'static str>,
     wishes: watch::Receiver<Wish>,
     status: watch::Sender<Status>,
@@ -128,23 +129,12 @@ impl Runner {
                 Wish::Run(pipeline) => self.run_once(&pipeline).await,
                 Wish::Pause(pipeline) => {
                     let activity = "Paused by its operator; the source is not read";
-                    self.enter(State::Paused, Some(State::Paused), None, activity).await;
+                    self.enter(State::Paused, None, activity).await;
                     self.idle(pipeline).await;
-                }
-                Wish::Stop(pipeline) => {
-                    let activity = "Stopped by its operator; the stored offset stays";
-                    self.enter(State::Stopped, None, None, activity).await;
-                    self.idle(pipeline).await;
-                }
-                Wish::Refuse(error) => {
-                    let activity = failed(&error);
-                    self.enter(State::Failed, None, Some(error), activity).await;
-                    self.changed().await;
                 }
                 Wish::Leave => {
-                    let task = self.status.borrow().task.map(|_| State::Unassigned);
-                    self.enter(State::Unassigned, task, None, "Its worker shut down").await;
-                    counters::gone(&self.name);
+                    self.enter(State::Unassigned, None, "Its worker has ended it").await;
+                    counters::gone(&self.name, self.task);
                     return;
                 }
             }
@@ -161,8 +151,8 @@ impl Runner {
     }
 
     /// Waits for another wish; meanwhile what the source keeps is looked at.
-    async fn idle(&mut self, pipeline: Option<Arc<Pipeline>>) {
-        let looking = self.shared.looking.on(pipeline, self.status.clone());
+    async fn idle(&mut self, pipeline: Arc<Pipeline>) {
+        let looking = self.shared.looking.on(Some(pipeline), self.status.clone());
         tokio::select! {
             () = self.changed() => {}
             never = looking => match never {},
@@ -188,7 +178,7 @@ impl Runner {
     async fn enter_opening(&self) {
         let error = self.status.borrow().error.clone().filter(|_| self.trouble.is_some());
         let state = if error.is_some() { State::Restarting } else { State::Unassigned };
-        self.enter(State::Running, Some(state), error, "Opens the source").await;
+        self.enter(state, error, "Opens the source").await;
     }
 
     /// Runs the task until it ends by itself, with its error, or because something else is wanted.
@@ -205,13 +195,13 @@ impl Runner {
             let _ = opened.send(task.activity());
             task.run().await
         };
-        let mut task = tokio::spawn(life.in_current_span());
+        let mut task = tokio::spawn(isolated(life).in_current_span());
         loop {
             tokio::select! {
                 ended = &mut task => return joined(ended),
                 () = self.changed() => break,
                 Ok(activity) = &mut is_open, if !is_open.is_terminated() => {
-                    self.enter(State::Running, Some(State::Running), None, activity).await;
+                    self.enter(State::Running, None, activity).await;
                 }
             }
         }
@@ -235,15 +225,14 @@ impl Runner {
     }
 
     async fn after_failure(&mut self, pipeline: &Arc<Pipeline>, error: ConnectorError) {
-        metrics::counter!("highwater_task_failures_total", "connector" => self.name.clone())
-            .increment(1);
+        counters::failed(&self.name, self.task);
         match self.delay(pipeline, &error) {
             Some(delay) => self.wait(delay, error).await,
             None => {
                 tracing::error!(%error, "the task failed");
                 let activity = failed(&error);
-                self.enter(State::Running, Some(State::Failed), Some(error), activity).await;
-                self.idle(Some(Arc::clone(pipeline))).await;
+                self.enter(State::Failed, Some(error), activity).await;
+                self.idle(Arc::clone(pipeline)).await;
                 self.trouble = None;
             }
         }
@@ -268,7 +257,7 @@ impl Runner {
         let wait = format!("{:.1} s", delay.as_secs_f64());
         tracing::warn!(%error, wait, attempt, "the task is started again");
         let activity = format!("Waits {wait} before attempt {attempt}: {}", error.what);
-        self.enter(State::Running, Some(State::Restarting), Some(error), activity).await;
+        self.enter(State::Restarting, Some(error), activity).await;
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             () = self.changed() => self.trouble = None,
@@ -278,36 +267,28 @@ impl Runner {
     /// Moves to a state, here and in the status topic.
     async fn enter(
         &self,
-        connector: State,
-        task: Option<State>,
+        state: State,
         error: Option<ConnectorError>,
         activity: impl Into<String>,
     ) {
-        counters::running(&self.name, task == Some(State::Running));
-        self.status.send_modify(|status| status.enter(connector, task, error, activity));
-        let Shared { journal, status_topic, worker_id, .. } = self.shared.as_ref();
+        counters::running(&self.name, self.task, state == State::Running);
+        self.status.send_modify(|status| status.enter(state, error, activity));
+        let Shared { status_topic, worker_id, .. } = self.shared.as_ref();
         let status = self.status.borrow().clone();
-        let records = statuses::records(status_topic, &self.name, &status, worker_id, self.version);
-        let written = tokio::time::timeout(STATUS_TIMEOUT, journal.write(records)).await;
-        if !matches!(written, Ok(Ok(()))) {
-            tracing::warn!("its status could not be written to the log");
-        }
+        let part = Part::Task(self.name.clone(), self.task);
+        let record = part.record(status_topic, &status, worker_id, self.version);
+        self.shared.write_statuses(vec![record]).await;
     }
 }
 
-fn failed(error: &ConnectorError) -> String {
+/// What a part says that has failed.
+pub(crate) fn failed(error: &ConnectorError) -> String {
     format!("Failed: {}", error.what)
 }
 
+/// A task that was cut has no more to say.
 fn joined(
     ended: Result<Result<(), ConnectorError>, tokio::task::JoinError>,
 ) -> Result<(), ConnectorError> {
-    ended.unwrap_or_else(|error| {
-        Err(ConnectorError::stop(
-            "TASK_PANICKED",
-            ErrorKind::Source,
-            format!("the task ended in a panic: {error}"),
-            "restart the connector, and report this with the server's log",
-        ))
-    })
+    ended.unwrap_or(Ok(()))
 }

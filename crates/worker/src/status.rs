@@ -1,4 +1,5 @@
-//! What a connector is doing now: its state and, in one sentence, whether it moves (rule U4).
+//! What a connector and each of its tasks are doing now: the state and, in one sentence, whether it
+//! moves (rule U4).
 
 use highwater_connector::{ConnectorError, Fact, Generation, Hold, SourceOffset};
 use jiff::Timestamp;
@@ -74,11 +75,46 @@ fn facts_json(facts: &[Fact]) -> Value {
         .into()
 }
 
-/// A connector and its task, if it has one.
+/// A connector's own standing, and that of each task in the order of their ids.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectorStatus {
+    pub(crate) connector: Status,
+    pub(crate) tasks: Vec<Status>,
+}
+
+impl ConnectorStatus {
+    /// Kafka Connect's `connector` object of a status. What is kept for a task that does not run is
+    /// kept for its connector.
+    pub(crate) fn connector_json(&self, worker_id: &str, version: Option<&str>) -> Value {
+        let mut shown = self.connector.clone();
+        if shown.held.is_none() {
+            shown.held = self.tasks.iter().find_map(|task| task.held.clone());
+        }
+        Value::Object(shown.json(worker_id, version))
+    }
+
+    /// Kafka Connect's `tasks` of a status.
+    pub(crate) fn tasks_json(&self, worker_id: &str, version: Option<&str>) -> Vec<Value> {
+        (0..).map_while(|id| self.task_json(id, worker_id, version)).collect()
+    }
+
+    /// Kafka Connect's object of one task, if there is such a task.
+    pub(crate) fn task_json(
+        &self,
+        id: usize,
+        worker_id: &str,
+        version: Option<&str>,
+    ) -> Option<Value> {
+        let mut object = Map::from_iter([("id".to_owned(), json!(id))]);
+        object.extend(self.tasks.get(id)?.json(worker_id, version));
+        Some(Value::Object(object))
+    }
+}
+
+/// How a connector or a task stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
-    pub(crate) connector: State,
-    pub(crate) task: Option<State>,
+    pub(crate) state: State,
     /// What stopped it, while it is failed or waits to be tried again.
     pub(crate) error: Option<ConnectorError>,
     /// One sentence: whether it moves, and if not why.
@@ -100,11 +136,10 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// A connector that nobody runs yet.
+    /// One that nobody runs yet.
     pub(crate) fn unassigned() -> Self {
         Self {
-            connector: State::Unassigned,
-            task: None,
+            state: State::Unassigned,
             error: None,
             activity: "Not started yet".to_owned(),
             pulse: Pulse::default(),
@@ -117,71 +152,46 @@ impl Status {
         }
     }
 
-    /// Moves to other states, now.
+    /// Moves to another state, now.
     pub(crate) fn enter(
         &mut self,
-        connector: State,
-        task: Option<State>,
+        state: State,
         error: Option<ConnectorError>,
         activity: impl Into<String>,
     ) {
-        if (self.connector, self.task) != (connector, task) {
+        if self.state != state {
             self.since = Timestamp::now();
             self.facts.clear();
+            // What is kept while it runs says nothing of what is kept once it does not.
+            if !matches!(state, State::Running | State::Restarting) {
+                self.held = None;
+            }
         }
-        // What is kept while it runs says nothing of what is kept once it does not.
-        if !matches!(task, Some(State::Running | State::Restarting)) && task != self.task {
-            self.held = None;
-        }
-        if task != Some(State::Running) {
+        if state != State::Running {
             self.pulse = Pulse::default();
         }
-        (self.connector, self.task, self.error) = (connector, task, error);
+        (self.state, self.error) = (state, error);
         self.activity = activity.into();
     }
 
-    /// Whether it has ended because its operator wants it stopped.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.connector == State::Stopped && self.task.is_none()
-    }
-
-    /// Kafka Connect's `connector` object of a status.
-    pub(crate) fn connector_json(&self, worker_id: &str, version: Option<&str>) -> Value {
+    /// What Kafka Connect shows of it, and ours.
+    fn json(&self, worker_id: &str, version: Option<&str>) -> Map<String, Value> {
         let mut object = Map::new();
-        self.fill(&mut object, self.connector, worker_id, version);
-        Value::Object(object)
-    }
-
-    /// Kafka Connect's object of the task, if there is one.
-    pub(crate) fn task_json(&self, worker_id: &str, version: Option<&str>) -> Option<Value> {
-        let mut object = Map::new();
-        object.insert("id".to_owned(), json!(0));
-        self.fill(&mut object, self.task?, worker_id, version);
-        Some(Value::Object(object))
-    }
-
-    fn fill(
-        &self,
-        object: &mut Map<String, Value>,
-        state: State,
-        worker_id: &str,
-        version: Option<&str>,
-    ) {
-        object.insert("state".to_owned(), json!(state.name()));
+        object.insert("state".to_owned(), json!(self.state.name()));
         object.insert("worker_id".to_owned(), json!(worker_id));
-        if let Some(trace) = self.trace(state) {
+        if let Some(trace) = self.trace() {
             object.insert("trace".to_owned(), json!(trace));
         }
         if let Some(version) = version {
             object.insert("version".to_owned(), json!(version));
         }
         object.insert("highwater".to_owned(), self.ours());
+        object
     }
 
-    /// The error's five parts as text, for the part that has the error.
-    pub(crate) fn trace(&self, state: State) -> Option<String> {
-        let error = self.error.as_ref()?;
-        matches!(state, State::Failed | State::Restarting).then(|| error.to_string())
+    /// The error's five parts as text, while it has one.
+    pub(crate) fn trace(&self) -> Option<String> {
+        self.error.as_ref().map(ToString::to_string)
     }
 
     /// What it is doing; a task that waits for the log has said what it did before.
@@ -227,35 +237,45 @@ mod tests {
     use super::*;
     use highwater_connector::ErrorKind;
 
+    fn entered(state: State, error: Option<ConnectorError>) -> Status {
+        let mut status = Status::unassigned();
+        status.enter(state, error, "Reads");
+        status
+    }
+
     #[test]
     fn connects_shape_stays_and_ours_stands_aside() {
-        let mut status = Status::unassigned();
-        status.enter(State::Running, Some(State::Running), None, "Reads");
-        let task = status.task_json("w:1", Some("0.1.0")).unwrap();
+        let task = || entered(State::Running, None);
+        let status = ConnectorStatus { connector: task(), tasks: vec![task(), task()] };
+        let tasks = status.tasks_json("w:1", Some("0.1.0"));
+        assert_eq!((tasks.len(), &tasks[1]["id"]), (2, &json!(1)));
+        let task = &tasks[0];
         assert_eq!((&task["id"], &task["state"]), (&json!(0), &json!("RUNNING")));
         assert_eq!((&task["worker_id"], &task["version"]), (&json!("w:1"), &json!("0.1.0")));
         assert_eq!(task.get("trace"), None);
         assert_eq!(task["highwater"]["activity"], "Reads");
+        assert_eq!(status.task_json(2, "w:1", None), None);
     }
 
     #[test]
-    fn a_failed_task_shows_the_five_parts_and_its_connector_runs() {
-        let mut status = Status::unassigned();
+    fn a_failed_task_shows_the_five_parts_and_its_connector_and_sibling_run() {
         let error = ConnectorError::stop("X_1", ErrorKind::Data, "a row is odd", "mend it");
-        status.enter(State::Running, Some(State::Failed), Some(error), "Failed");
+        let running = || entered(State::Running, None);
+        let tasks = vec![running(), entered(State::Failed, Some(error))];
+        let status = ConnectorStatus { connector: running(), tasks };
         assert_eq!(status.connector_json("w", None).get("trace"), None);
-        let task = status.task_json("w", None).unwrap();
-        let trace = task["trace"].as_str().unwrap();
+        let tasks = status.tasks_json("w", None);
+        assert_eq!(tasks[0].get("trace"), None);
+        let trace = tasks[1]["trace"].as_str().unwrap();
         for part in ["X_1", "a row is odd", "Kept: ", "Do: mend it"] {
             assert!(trace.contains(part), "{part} is missing in {trace}");
         }
-        assert_eq!(task["highwater"]["error"]["code"], "X_1");
+        assert_eq!(tasks[1]["highwater"]["error"]["code"], "X_1");
     }
 
     #[test]
     fn what_is_kept_is_shown_and_not_knowing_it_too() {
-        let mut status = Status::unassigned();
-        status.enter(State::Stopped, None, None, "Stopped");
+        let mut status = entered(State::Stopped, None);
         assert_eq!(status.ours().get("hold"), None, "not asked yet");
         let hold = Hold {
             says: "slot a holds 7 bytes".to_owned(),
@@ -271,7 +291,11 @@ mod tests {
         assert_eq!(status.ours()["hold"], Value::Null);
         status.held = Some(Held::now(Err("it is away".to_owned())));
         assert!(status.ours()["hold"]["says"].as_str().unwrap().ends_with("not known: it is away"));
-        status.enter(State::Running, Some(State::Unassigned), None, "Opens the source");
+        let of_task =
+            ConnectorStatus { connector: Status::unassigned(), tasks: vec![status.clone()] };
+        let shown = of_task.connector_json("w", None);
+        assert!(shown["highwater"]["hold"].is_object(), "what is kept for the task: {shown}");
+        status.enter(State::Unassigned, None, "Opens the source");
         assert_eq!(status.held, None, "what was kept while it stood still");
     }
 
@@ -279,9 +303,9 @@ mod tests {
     fn since_changes_with_the_state_only() {
         let mut status = Status::unassigned();
         status.since = Timestamp::UNIX_EPOCH;
-        status.enter(State::Unassigned, None, None, "Still not");
+        status.enter(State::Unassigned, None, "Still not");
         assert_eq!(status.since, Timestamp::UNIX_EPOCH);
-        status.enter(State::Stopped, None, None, "Stopped");
+        status.enter(State::Stopped, None, "Stopped");
         assert_ne!(status.since, Timestamp::UNIX_EPOCH);
     }
 }

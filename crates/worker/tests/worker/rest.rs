@@ -173,7 +173,7 @@ async fn a_taken_name_and_an_invalid_configuration_are_refused() {
     let taken = life.api.create("a", config("other")).await;
     assert_eq!(taken.refusal(409), "Connector a already exists");
 
-    let wrong = json!({ "connector.class": CLASS, "tasks.max": "2", "tabels": "t" });
+    let wrong = json!({ "connector.class": CLASS, "tasks.max": "0", "tabels": "t" });
     let invalid = life.api.create("b", wrong).await;
     let message = invalid.refusal(400).to_owned();
     let mut lines = message.lines();
@@ -250,7 +250,7 @@ async fn a_password_is_never_shown() {
     secret["database.password"] = json!("s3cret-value");
     let created = life.api.create("a", secret.clone()).await.expect(201);
     assert_eq!(created["config"]["database.password"], "********");
-    secret["tasks.max"] = json!("7");
+    secret["tasks.max"] = json!("0");
     let path = "/connectors/a/config";
     let refused = life.api.call(Method::PUT, path, Some(secret)).await.body;
     let mut seen = format!("{created}{refused}");

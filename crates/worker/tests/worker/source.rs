@@ -2,6 +2,7 @@
 //!
 //! Its server remembers what it was told, so that a test can say what was promised to it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub(crate) struct Started {
     pub(crate) offset: Option<SourceOffset>,
     pub(crate) generation: Generation,
     pub(crate) tables: usize,
+    /// The part of the source that it reads.
+    pub(crate) part: String,
     /// The last position that was reported as stored before.
     pub(crate) told: Option<Place>,
 }
@@ -85,6 +88,8 @@ pub(crate) struct State {
     pub(crate) starts: Vec<Started>,
     /// Every position that was reported as stored, in order.
     pub(crate) told: Vec<Place>,
+    /// How many of the next polls panic.
+    pub(crate) panics: u32,
     /// Errors that the next polls give.
     pub(crate) failures: Vec<ConnectorError>,
     /// An error that every start gives.
@@ -178,6 +183,8 @@ impl Fake {
             key("topic.routing", KeyType::Choice(&["trail", "table"]), Some("trail")),
             key("database.password", KeyType::Password, Some("")),
             key("slot", KeyType::String, Some("")),
+            key("parts", KeyType::List, Some("")),
+            key("check", KeyType::Choice(&["", "panics", "hangs"]), Some("")),
         ]);
         Self { server, def }
     }
@@ -197,8 +204,30 @@ impl SourceConnector for Fake {
         &self.def
     }
 
+    /// One task a part.
+    fn tasks(
+        &self,
+        properties: &BTreeMap<String, String>,
+        config: &Config,
+        _: u32,
+    ) -> Result<Vec<BTreeMap<String, String>>, ConnectorError> {
+        let of = |part: &str| {
+            let mut properties = properties.clone();
+            properties.insert("parts".to_owned(), part.to_owned());
+            properties
+        };
+        match config.list("parts").as_slice() {
+            [] => Ok(vec![properties.clone()]),
+            parts => Ok(parts.iter().copied().map(of).collect()),
+        }
+    }
+
     fn partition(&self, config: &Config) -> SourcePartition {
-        let partition = json!({ "server": config.text("topic.prefix") });
+        let mut partition = json!({ "server": config.text("topic.prefix") });
+        let part = config.text("parts");
+        if !part.is_empty() {
+            partition["part"] = json!(part);
+        }
         serde_json::from_value(partition).unwrap()
     }
 
@@ -255,8 +284,14 @@ impl SourceConnector for Fake {
     }
 
     fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {
+        match config.text("check") {
+            "panics" => panic!("the check is odd"),
+            "hangs" => std::thread::sleep(Duration::from_secs(6)),
+            _ => {}
+        }
         Ok(Box::new(FakeTask {
             server: self.server.clone(),
+            part: config.text("parts").to_owned(),
             topics: self.topics(config),
             generation: Generation::from_bits(0),
             run: 0,
@@ -268,6 +303,7 @@ impl SourceConnector for Fake {
 
 struct FakeTask {
     server: Server,
+    part: String,
     topics: Topics,
     generation: Generation,
     run: usize,
@@ -280,7 +316,10 @@ impl FakeTask {
     fn place(&self) -> (Arc<str>, Option<i32>) {
         match &self.topics.routing {
             Routing::Trail(trail) => (trail.as_str().into(), Some(0)),
-            Routing::Tables(prefix) => (format!("{prefix}.public.t").into(), None),
+            Routing::Tables(prefix) if self.part.is_empty() => {
+                (format!("{prefix}.public.t").into(), None)
+            }
+            Routing::Tables(prefix) => (format!("{prefix}.{}.t", self.part).into(), None),
         }
     }
 
@@ -377,6 +416,7 @@ impl SourceTask for FakeTask {
             offset: start.offset,
             generation: start.generation,
             tables: start.tables.len(),
+            part: self.part.clone(),
             told,
         });
         Ok(())
@@ -385,6 +425,11 @@ impl SourceTask for FakeTask {
     async fn poll(&mut self) -> Result<Vec<SourceItem>, ConnectorError> {
         let (end, batch) = {
             let mut state = self.server.state();
+            if let Some(left) = state.panics.checked_sub(1) {
+                state.panics = left;
+                drop(state);
+                panic!("the poll is odd");
+            }
             if let Some(error) = state.failures.pop() {
                 return Err(error);
             }

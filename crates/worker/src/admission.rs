@@ -1,0 +1,94 @@
+//! Whether a configuration that somebody gives may become a connector's.
+
+use std::sync::Arc;
+
+use highwater_connector::Problem;
+
+use crate::herder::Herder;
+use crate::keys;
+use crate::ownership;
+use crate::pipeline::Properties;
+use crate::plan::Plan;
+use crate::rest_error::Refusal;
+use crate::secrets;
+
+impl Herder {
+    /// Checks a configuration that somebody gives: its name, its secrets, its keys, its topics.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) async fn admit(
+        &self,
+        name: &str,
+        properties: &mut Properties,
+    ) -> Result<Arc<Plan>, Refusal> {
+        check_name(name)?;
+        let named = properties.entry(keys::NAME.to_owned()).or_insert_with(|| name.to_owned());
+        if named != name {
+            return Err(Refusal::BadRequest(format!(
+                "Connector name configuration ({named}) doesn't match connector name in the URL \
+                 ({name})"
+            )));
+        }
+        let stored = self.configs().properties(name).cloned();
+        secrets::unmask(self.plugin(&properties.clone()), properties, stored.as_ref())
+            .map_err(Refusal::Invalid)?;
+        let plan = self.planned(name, properties).await.map_err(Refusal::Invalid)?;
+        self.check_owner(&plan).map_err(Refusal::Invalid)?;
+        self.check_claims(&plan).map_err(Refusal::Invalid)?;
+        Ok(plan)
+    }
+
+    /// What a connector claims is nobody else's.
+    fn check_claims(&self, plan: &Plan) -> Result<(), Vec<Problem>> {
+        let others = self.other_plans(&plan.name);
+        let others = others.iter().map(|other| (other.name.as_str(), other.claims.as_slice()));
+        match ownership::claimed(&plan.claims, others) {
+            None => Ok(()),
+            Some((owner, claim)) => Err(vec![Problem {
+                key: claim.key.to_owned(),
+                message: format!(
+                    "leads to {}, which connector {owner} uses; two connectors cannot share it",
+                    claim.what
+                ),
+            }]),
+        }
+    }
+
+    /// Rule R2: a topic has one owner.
+    fn check_owner(&self, plan: &Plan) -> Result<(), Vec<Problem>> {
+        if let Some(topic) = ownership::internal(&plan.topics) {
+            let message = format!(
+                "leads to topic {topic}; names that begin with highwater. are for the server's own topics"
+            );
+            return Err(vec![Problem { key: "topic.prefix".to_owned(), message }]);
+        }
+        let others = self.other_plans(&plan.name);
+        let others = others.iter().map(|other| (other.name.as_str(), &other.topics));
+        match ownership::owner(&plan.topics, others) {
+            None => Ok(()),
+            Some((owner, topic)) => Err(vec![Problem {
+                key: "topic.prefix".to_owned(),
+                message: format!(
+                    "leads to topic {topic}, which connector {owner} owns; a topic has one owner"
+                ),
+            }]),
+        }
+    }
+}
+
+/// Longest name of a connector, in bytes.
+const MAX_NAME: usize = 255;
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    let message = if name.is_empty() {
+        "must not be empty".to_owned()
+    } else if name.len() > MAX_NAME {
+        format!("must not be longer than {MAX_NAME} bytes")
+    } else if name.chars().any(char::is_control) {
+        "must not contain control characters".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::Invalid(vec![Problem { key: keys::NAME.to_owned(), message }]))
+}

@@ -1,0 +1,258 @@
+//! Changes of connectors that operators ask for: written to the log first, then told to the runners.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use highwater_connector::{ConnectorError, Retry};
+use highwater_kafka::OutgoingRecord;
+
+use crate::configs::{self, TargetState};
+use crate::connector_runner::Handle;
+use crate::herder::Herder;
+use crate::isolation::isolated;
+use crate::looking::silent;
+use crate::pipeline::{Pipeline, Properties};
+use crate::plan::Plan;
+use crate::rest_error::Refusal;
+use crate::restore::wanted_tasks;
+use crate::status::{State, Status};
+
+/// How much longer than its drain a request waits for a connector to end.
+const END_GRACE: Duration = Duration::from_secs(10);
+
+/// How long it waits at most: what the source is asked then must fit into the 90 s of our own client.
+const LONGEST_END: Duration = Duration::from_secs(50);
+
+/// Whether a configuration made a connector or changed one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Put {
+    Created,
+    Updated,
+}
+
+impl Herder {
+    /// Makes a connector.
+    ///
+    /// # Errors
+    /// When the name is taken, the configuration is invalid, or the log fails.
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        mut properties: Properties,
+        target: TargetState,
+    ) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        if self.configs().properties(name).is_some() {
+            return Err(Refusal::Exists(format!("Connector {name} already exists")));
+        }
+        let plan = self.admit(name, &mut properties).await?;
+        self.put(name, &properties, target, plan).await
+    }
+
+    /// Sets a connector's whole configuration, making it where it does not exist.
+    ///
+    /// # Errors
+    /// When the configuration is invalid or the log fails.
+    pub(crate) async fn put_config(
+        &self,
+        name: &str,
+        mut properties: Properties,
+    ) -> Result<Put, Refusal> {
+        let _turn = self.turn.lock().await;
+        let put = match self.configs().properties(name) {
+            Some(_) => Put::Updated,
+            None => Put::Created,
+        };
+        let plan = self.admit(name, &mut properties).await?;
+        let target = self.configs().target(name);
+        self.put(name, &properties, target, plan).await?;
+        Ok(put)
+    }
+
+    /// Changes some keys of a connector's configuration; `None` removes a key (KIP-477).
+    ///
+    /// # Errors
+    /// Not found, invalid, or the log fails.
+    pub(crate) async fn patch_config(
+        &self,
+        name: &str,
+        patch: BTreeMap<String, Option<String>>,
+    ) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        let mut properties = self.properties(name)?;
+        for (key, value) in patch {
+            match value {
+                Some(value) => drop(properties.insert(key, value)),
+                None => drop(properties.remove(&key)),
+            }
+        }
+        let plan = self.admit(name, &mut properties).await?;
+        let target = self.configs().target(name);
+        self.put(name, &properties, target, plan).await
+    }
+
+    async fn put(
+        &self,
+        name: &str,
+        properties: &Properties,
+        target: TargetState,
+        plan: Arc<Plan>,
+    ) -> Result<(), Refusal> {
+        let topic = &self.config.configs_topic;
+        let tasks = wanted_tasks(target, &plan);
+        self.write(configs::put_connector(topic, name, properties, target, tasks)).await?;
+        self.set_plan(name, Ok(plan));
+        self.tell(name);
+        Ok(())
+    }
+
+    /// Deletes a connector; its topics and offsets stay. Ends once its task has, within a bound.
+    ///
+    /// # Errors
+    /// Not found, or the log fails.
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), Refusal> {
+        let turn = self.turn.lock().await;
+        self.properties(name)?;
+        let bound = self.end_bound(name);
+        let records = configs::delete(&self.config.configs_topic, name, &self.configs());
+        self.write(records).await?;
+        let Some(handle) = self.take_runner(name) else { return Ok(()) };
+        let mut status = handle.watch();
+        self.set_leaving(name, handle.vanish());
+        drop(turn);
+        // The runner drops its end of the status when it has ended.
+        drop(tokio::time::timeout(bound, status.wait_for(|_| false)).await);
+        Ok(())
+    }
+
+    /// Sets what is wanted of a connector. Stopping ends once the task has, within a bound, so
+    /// that its offsets can be changed next.
+    ///
+    /// # Errors
+    /// Not found, or the log fails.
+    pub(crate) async fn set_target(&self, name: &str, target: TargetState) -> Result<(), Refusal> {
+        let turn = self.turn.lock().await;
+        let unknown = || Refusal::NotFound(format!("Unknown connector {name}"));
+        self.properties(name).map_err(|_| unknown())?;
+        if self.configs().target(name) != target {
+            self.write(self.target_records(name, target)).await?;
+            self.tell(name);
+        }
+        drop(turn);
+        if target == TargetState::Stopped {
+            self.wait_until_stopped(name).await;
+        }
+        Ok(())
+    }
+
+    fn target_records(&self, name: &str, target: TargetState) -> Vec<OutgoingRecord> {
+        let topic = &self.config.configs_topic;
+        match self.plan(name) {
+            Ok(plan) => configs::put_target(topic, name, target, wanted_tasks(target, &plan)),
+            // Without a plan there are no tasks to speak of, whatever is wanted.
+            Err(_) => configs::put_target(topic, name, target, &[]),
+        }
+    }
+
+    /// Stops a connector and makes its source let go of what it keeps for it; says what that was.
+    ///
+    /// # Errors
+    /// Not found, or the source refuses or cannot be asked: the connector is then stopped.
+    pub(crate) async fn release(&self, name: &str) -> Result<Option<String>, Refusal> {
+        self.set_target(name, TargetState::Stopped).await?;
+        let _turn = self.turn.lock().await;
+        let plan = self.stopped(name)?;
+        let mut released = Vec::new();
+        for task in &plan.tasks {
+            released.extend(self.release_task(task).await?);
+        }
+        Ok((!released.is_empty()).then(|| released.join("; ")))
+    }
+
+    async fn release_task(&self, pipeline: &Pipeline) -> Result<Option<String>, Refusal> {
+        let stored = self.offsets(&pipeline.name).await?;
+        let offset = stored.into_iter().find(|stored| stored.partition == pipeline.partition);
+        let offset = offset.and_then(|stored| stored.offset);
+        let limit = self.config.source_timeout;
+        let released = isolated(pipeline.connector.release(&pipeline.config, offset.as_ref()));
+        let failed = |error: ConnectorError| {
+            let kept = "the connector, which is stopped now, its topics and its offset";
+            error.of(&pipeline.name).keeping(kept)
+        };
+        match tokio::time::timeout(limit, released).await {
+            Ok(Ok(released)) => Ok(released),
+            Ok(Err(error)) if error.retry == Retry::Never => Err(Refusal::Connector(failed(error))),
+            Ok(Err(mut error)) => {
+                // The task is stopped: nothing tries again by itself.
+                error.remedy = "ask for it once more when the source answers".to_owned();
+                Err(Refusal::Source(failed(error)))
+            }
+            Err(_) => Err(Refusal::Source(failed(silent("letting go of what it keeps", limit)))),
+        }
+    }
+
+    async fn wait_until_stopped(&self, name: &str) {
+        let status = self.runners().get(name).map(Handle::watch);
+        if let Some(mut status) = status {
+            let stopped = status.wait_for(|status: &Status| status.state == State::Stopped);
+            drop(tokio::time::timeout(self.end_bound(name), stopped).await);
+        }
+    }
+
+    /// How long a request waits for a connector to end, which may drain as long as it is configured.
+    fn end_bound(&self, name: &str) -> Duration {
+        let planned = self.plan(name).map(|plan| plan.settings.drain_timeout);
+        end_bound(planned.unwrap_or(self.config.drain_timeout))
+    }
+
+    /// Starts a connector anew, after its tasks were drained.
+    ///
+    /// # Errors
+    /// Not found.
+    pub(crate) async fn restart(&self, name: &str) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        let properties = self.known(name)?;
+        if self.plan(name).is_err() {
+            let planned = self.planned(name, &properties).await;
+            self.set_plan(name, planned);
+            let target = self.configs().target(name);
+            self.write(self.target_records(name, target)).await?;
+        }
+        self.tell(name);
+        Ok(())
+    }
+
+    /// Starts these tasks of a connector anew, each after it was drained.
+    ///
+    /// # Errors
+    /// Not found.
+    pub(crate) async fn restart_tasks(&self, name: &str, ids: &[usize]) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        self.known(name)?;
+        if let Some(handle) = self.runners().get(name) {
+            handle.restart(ids);
+        }
+        Ok(())
+    }
+
+    fn known(&self, name: &str) -> Result<Properties, Refusal> {
+        let unknown = |_| Refusal::NotFound(format!("Unknown connector: {name}"));
+        self.properties(name).map_err(unknown)
+    }
+}
+
+fn end_bound(drain: Duration) -> Duration {
+    (drain + END_GRACE).min(LONGEST_END)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_awaited_for_longer_than_its_drain_as_far_as_a_request_may_take() {
+        let bound = |seconds| end_bound(Duration::from_secs(seconds)).as_secs();
+        assert_eq!([5, 30, 600].map(bound), [15, 40, 50]);
+    }
+}

@@ -1,0 +1,112 @@
+//! What two connectors must not share: the topics of one (rule R2), and what it claims of its source.
+
+use highwater_connector::{Claim, Routing, Topics};
+
+/// How the names of the server's own topics begin.
+const RESERVED: &str = "highwater.";
+
+/// A topic of a connector that could be one of the server's own.
+pub(crate) fn internal(topics: &Topics) -> Option<&str> {
+    let (Routing::Trail(first) | Routing::Tables(first)) = &topics.routing;
+    let mut written = [first, &topics.schema].into_iter();
+    written.find(|topic| topic.starts_with(RESERVED)).map(String::as_str)
+}
+
+/// The connector among `others` that owns a topic which `wanted` would write (rule R2).
+pub(crate) fn owner<'a>(
+    wanted: &Topics,
+    mut others: impl Iterator<Item = (&'a str, &'a Topics)>,
+) -> Option<(&'a str, String)> {
+    others.find_map(|(name, theirs)| {
+        let taken = shared(wanted, theirs).or_else(|| shared(theirs, wanted));
+        taken.map(|topic| (name, topic))
+    })
+}
+
+/// A topic of `theirs` that `mine` would write, too. Topics of tables are known by their prefix.
+fn shared(mine: &Topics, theirs: &Topics) -> Option<String> {
+    let (Routing::Trail(first) | Routing::Tables(first)) = &theirs.routing;
+    let meets = |topic: &&String| match &mine.routing {
+        Routing::Trail(trail) => trail == *topic || mine.schema == **topic,
+        Routing::Tables(prefix) => {
+            let below = topic.strip_prefix(prefix.as_str());
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }
+    };
+    [first, &theirs.schema].into_iter().find(meets).cloned()
+}
+
+/// The connector among `others` that has claimed something of `wanted`, and what.
+pub(crate) fn claimed<'a>(
+    wanted: &[Claim],
+    mut others: impl Iterator<Item = (&'a str, &'a [Claim])>,
+) -> Option<(&'a str, Claim)> {
+    others.find_map(|(name, theirs)| {
+        let taken = wanted.iter().find(|claim| theirs.iter().any(|other| other.what == claim.what));
+        taken.map(|claim| (name, claim.clone()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_claimed_is_compared_by_what_it_is() {
+        let claim = |key, what: &str| vec![Claim { key, what: what.to_owned() }];
+        let (x, y) = (claim("slot", "x at db"), claim("slot", "y at db"));
+        let others = || [("a", x.as_slice()), ("b", y.as_slice())].into_iter();
+        let found = claimed(&claim("other.slot", "y at db"), others()).unwrap();
+        assert_eq!((found.0, found.1.key), ("b", "other.slot"));
+        assert_eq!(claimed(&claim("slot", "z at db"), others()), None);
+    }
+
+    fn topics(trail: &str) -> Topics {
+        Topics { routing: Routing::Trail(trail.to_owned()), schema: format!("{trail}.schema") }
+    }
+
+    #[test]
+    fn the_servers_own_topics_are_nobodys_trail() {
+        assert_eq!(internal(&topics("highwater.configs")), Some("highwater.configs"));
+        assert_eq!(internal(&topics("highwater")), Some("highwater.schema"));
+        assert_eq!(internal(&topics("highwaters")), None);
+    }
+
+    #[test]
+    fn a_second_owner_of_a_topic_is_found_by_name() {
+        let (shop, crm) = (topics("shop"), topics("crm"));
+        let others = || [("a", &shop), ("b", &crm)].into_iter();
+        assert_eq!(owner(&topics("crm"), others()), Some(("b", "crm".to_owned())));
+        assert_eq!(owner(&topics("hr"), others()), None);
+    }
+
+    #[test]
+    fn topics_of_tables_are_owned_by_their_prefix() {
+        let tables = |prefix: &str| Topics {
+            routing: Routing::Tables(prefix.to_owned()),
+            schema: format!("{prefix}.schema"),
+        };
+        let owned = |wanted: Topics, other: Topics| {
+            owner(&wanted, [("a", &other)].into_iter()).map(|(_, topic)| topic)
+        };
+        assert_eq!(owned(tables("shop"), tables("shop")).as_deref(), Some("shop"));
+        assert_eq!(owned(tables("shop"), tables("shop.public")).as_deref(), Some("shop.public"));
+        assert_eq!(
+            owned(topics("shop.public.t"), tables("shop")).as_deref(),
+            Some("shop.public.t")
+        );
+        assert_eq!(
+            owned(tables("shop"), topics("shop.public.t")).as_deref(),
+            Some("shop.public.t")
+        );
+        assert_eq!(owned(tables("shop"), tables("shops")), None);
+        assert_eq!(owned(tables("shop"), topics("crm")), None);
+    }
+
+    #[test]
+    fn a_trail_that_is_anothers_schema_topic_is_taken_too() {
+        let shop = topics("shop");
+        let found = owner(&topics("shop.schema"), [("a", &shop)].into_iter());
+        assert_eq!(found, Some(("a", "shop.schema".to_owned())));
+    }
+}

@@ -1,0 +1,143 @@
+//! A connector's configuration, checked and divided among its tasks.
+
+use std::sync::Arc;
+
+use highwater_connector::{Claim, Problem, SourceConnector, Topics};
+
+use crate::WorkerConfig;
+use crate::isolation;
+use crate::keys::{self, TaskSettings};
+use crate::pipeline::{self, Pipeline, Properties};
+use crate::plugins::Plugins;
+use crate::task_configs;
+
+/// See the module's text.
+pub(crate) struct Plan {
+    pub(crate) name: String,
+    pub(crate) settings: TaskSettings,
+    /// Topics that it owns.
+    pub(crate) topics: Topics,
+    pub(crate) claims: Vec<Claim>,
+    /// One for each task, at least one, in the order of their ids.
+    pub(crate) tasks: Vec<Arc<Pipeline>>,
+    /// The tasks' configurations as they are stored.
+    pub(crate) stored: Vec<Properties>,
+}
+
+impl Plan {
+    /// Checks the properties of connector `name`.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub(crate) fn of(
+        name: &str,
+        properties: &Properties,
+        plugins: &Plugins,
+        worker: &WorkerConfig,
+    ) -> Result<Self, Vec<Problem>> {
+        let connector = Arc::clone(class(properties, plugins)?);
+        isolation::caught(|| divide(name, properties, &connector, worker)).unwrap_or_else(|panic| {
+            Err(vec![problem(
+                keys::CLASS,
+                format!("checks this configuration in a way that {panic}"),
+            )])
+        })
+    }
+}
+
+/// [`Plan::of`] for connectors whose code may never answer: it gets a thread of its own, which is
+/// given up after [`WorkerConfig::source_timeout`].
+///
+/// # Errors
+/// All problems at once.
+pub(crate) async fn within_time(
+    name: &str,
+    properties: &Properties,
+    plugins: &Plugins,
+    worker: &WorkerConfig,
+) -> Result<Arc<Plan>, Vec<Problem>> {
+    let limit = worker.source_timeout;
+    let (name, properties) = (name.to_owned(), properties.clone());
+    let (plugins, worker) = (plugins.clone(), worker.clone());
+    let planning =
+        tokio::task::spawn_blocking(move || Plan::of(&name, &properties, &plugins, &worker));
+    match tokio::time::timeout(limit, planning).await {
+        Ok(Ok(plan)) => plan.map(Arc::new),
+        Ok(Err(error)) => Err(vec![problem(keys::CLASS, format!("could not be asked: {error}"))]),
+        Err(_) => {
+            let message = format!("has not said within {limit:?} whether this configuration fits");
+            Err(vec![problem(keys::CLASS, message)])
+        }
+    }
+}
+
+fn divide(
+    name: &str,
+    properties: &Properties,
+    connector: &Arc<dyn SourceConnector>,
+    worker: &WorkerConfig,
+) -> Result<Plan, Vec<Problem>> {
+    let (settings, config) = pipeline::parse(connector.as_ref(), properties, worker)?;
+    let divided = connector.tasks(properties, &config, settings.tasks_max);
+    let divided = divided.map_err(|error| vec![problem("configuration:", error.what)])?;
+    check_number(divided.len(), &settings)?;
+    let task = |(id, task): (u32, &Properties)| {
+        Pipeline::plan(name, id, connector, task, worker).map(Arc::new)
+    };
+    let tasks: Vec<_> = (0..).zip(&divided).map(task).collect::<Result<_, _>>()?;
+    check_partitions(&tasks)?;
+    Ok(Plan {
+        name: name.to_owned(),
+        topics: connector.topics(&config),
+        claims: connector.claims(&config),
+        settings,
+        tasks,
+        stored: divided.into_iter().map(task_configs::stored).collect(),
+    })
+}
+
+fn check_number(tasks: usize, settings: &TaskSettings) -> Result<(), Vec<Problem>> {
+    let max = settings.tasks_max;
+    let more = u32::try_from(tasks).is_ok_and(|tasks| tasks > max);
+    if more && settings.tasks_max_enforced {
+        let message = format!(
+            "is {max}, and the connector has generated {tasks} tasks; raise it, or set \
+             tasks.max.enforce=false"
+        );
+        return Err(vec![problem(keys::TASKS_MAX, message)]);
+    }
+    if tasks == 0 {
+        let message = "leads to no task at all".to_owned();
+        return Err(vec![problem("configuration:", message)]);
+    }
+    Ok(())
+}
+
+/// Two tasks would overwrite each other's offsets.
+fn check_partitions(tasks: &[Arc<Pipeline>]) -> Result<(), Vec<Problem>> {
+    let shared = |(at, task): (usize, &Arc<Pipeline>)| {
+        tasks.iter().take(at).any(|other| other.partition == task.partition)
+    };
+    if tasks.iter().enumerate().any(shared) {
+        let message = "leads to two tasks with the same offset partition".to_owned();
+        return Err(vec![problem("configuration:", message)]);
+    }
+    Ok(())
+}
+
+fn class<'a>(
+    properties: &Properties,
+    plugins: &'a Plugins,
+) -> Result<&'a Arc<dyn SourceConnector>, Vec<Problem>> {
+    let class = properties
+        .get(keys::CLASS)
+        .ok_or_else(|| vec![problem(keys::CLASS, "is required and has no default".to_owned())])?;
+    plugins.find(class).ok_or_else(|| {
+        let known = plugins.class_names();
+        vec![problem(keys::CLASS, format!("is {class}, which is not known here; known: {known}"))]
+    })
+}
+
+fn problem(key: &str, message: String) -> Problem {
+    Problem { key: key.to_owned(), message }
+}
