@@ -199,7 +199,9 @@ impl Authorized for DescribeGroupsRequest {
         let mut refused: Vec<_> = refused.collect();
         let (operations, gate) = (self.include_authorized_operations, gate.clone());
         Verdict::rest(self, move |answer| {
-            for group in answer.groups.iter_mut().filter(|_| operations) {
+            // Of a group that is not there (from version 6 on an error) nothing is said.
+            let there = answer.groups.iter_mut().filter(|group| group.error_code.is_ok());
+            for group in there.filter(|_| operations) {
                 group.authorized_operations = gate.group_operations(&group.group_id);
             }
             answer.groups.append(&mut refused);

@@ -38,9 +38,15 @@ fn delete(node: &Node, state: DeleteTopicState) -> DeletableTopicResult {
 }
 
 fn deleted(node: &Node, state: &DeleteTopicState) -> Result<DeletableTopicResult, Fault> {
-    let topic = match &state.name {
-        Some(name) => node.log.topic(name),
-        None => node.log.topic_by_id(state.topic_id),
+    let topic = match (&state.name, state.topic_id.is_nil()) {
+        (Some(name), true) => node.log.topic(name),
+        (None, false) => node.log.topic_by_id(state.topic_id),
+        _ => {
+            return Err(Fault::new(
+                ErrorCode::INVALID_REQUEST,
+                "name a topic or its id: one of them",
+            ));
+        }
     };
     let topic = topic.ok_or_else(|| unknown(state))?;
     check_not_internal(&topic.name)?;

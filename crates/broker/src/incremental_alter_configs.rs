@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use highwater_coordinator::blocking;
-use highwater_log::{ConfigKind, Overrides, TopicConfig, check_name};
+use highwater_log::{ConfigEntry, ConfigKind, Overrides, TopicConfig, check_name};
 use highwater_protocol::{
     AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig, ErrorCode,
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
@@ -51,6 +51,7 @@ fn alter(node: &Node, asked: &AlterConfigsResource, only_check: bool) -> Result<
         return Err(Fault::new(ErrorCode::INVALID_REQUEST, text));
     }
     // Kafka looks at the operations, then at the name, then at the settings, then for the topic.
+    asked.configs.iter().try_for_each(check_operation)?;
     check_given(name)?;
     let Some(topic) = node.log.topic(name) else {
         changed(asked, &TopicConfig::default())?;
@@ -88,10 +89,14 @@ fn apply(
         }
         operation @ (2 | 3) => {
             let changed = value()?;
-            let mut list = list(name, overrides, current)?;
-            list.retain(|item| changed.split(',').all(|other| other.trim() != item));
-            if operation == 2 {
-                list.extend(changed.split(',').map(|item| item.trim().to_owned()));
+            let mut list = list(name, overrides, current);
+            for item in changed.split(',').map(str::trim) {
+                match list.iter().position(|known| known == item) {
+                    // What is there stays where it stands.
+                    None if operation == 2 => list.push(item.to_owned()),
+                    Some(at) if operation == 3 => drop(list.remove(at)),
+                    _ => {}
+                }
             }
             overrides.insert(name.clone(), list.join(","));
         }
@@ -100,15 +105,23 @@ fn apply(
     Ok(())
 }
 
-/// The items of a setting that is a list.
-fn list(name: &str, overrides: &Overrides, current: &TopicConfig) -> Result<Vec<String>, Fault> {
-    let in_force = current.entries().into_iter().find(|entry| entry.name == name);
-    let Some(in_force) = in_force.filter(|entry| entry.kind == ConfigKind::List) else {
+/// Only to a list something can be added, or taken from it.
+fn check_operation(change: &AlterableConfig) -> Result<(), Fault> {
+    let AlterableConfig { name, value, config_operation } = change;
+    let is_list = |entry: ConfigEntry| entry.name == *name && entry.kind == ConfigKind::List;
+    let is_of_list = matches!(config_operation, 2 | 3) && value.is_some();
+    if is_of_list && !TopicConfig::default().entries().into_iter().any(is_list) {
         return Err(invalid(format!("setting {name} is no list")));
-    };
-    let text = overrides.get(name).unwrap_or(&in_force.value);
-    let items = text.split(',').map(|item| item.trim().to_owned());
-    Ok(items.filter(|item| !item.is_empty()).collect())
+    }
+    Ok(())
+}
+
+/// The items of a setting that is a list.
+fn list(name: &str, overrides: &Overrides, current: &TopicConfig) -> Vec<String> {
+    let in_force = current.entries().into_iter().find(|entry| entry.name == name);
+    let in_force = in_force.map(|entry| entry.value).unwrap_or_default();
+    let items = overrides.get(name).unwrap_or(&in_force).split(',');
+    items.map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
 fn invalid(text: String) -> Fault {

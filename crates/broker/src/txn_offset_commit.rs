@@ -86,7 +86,15 @@ fn asked(one: &TxnOffsetCommitRequestPartition) -> OffsetCommitRequestPartition 
 /// Asked right before the append, so that the transaction does not end in between.
 fn still_open(node: &Arc<Node>, transactional_id: String, producer: Producer) -> StillOpen {
     let transactions = node.coordinator.transactions().clone();
+    let offsets = node.log.partition(CONSUMER_OFFSETS, 0);
     Box::new(move || {
+        // The partition is asked before the coordinator, as by Apache Kafka.
+        let known = offsets
+            .as_ref()
+            .map(|offsets| offsets.check_producer_epoch(producer.id, producer.epoch));
+        if let Some(Err(_)) = known {
+            return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
+        }
         if transactional_id.is_empty() {
             return Err(ErrorCode::INVALID_REQUEST);
         }

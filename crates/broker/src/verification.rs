@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use highwater_coordinator::Producer;
-use highwater_log::{AppendOptions, Origin, Partition, ProducerState, now_ms};
+use highwater_log::{AppendOptions, Partition, now_ms};
 use highwater_protocol::ErrorCode;
 use highwater_protocol::records::BatchHeader;
 
@@ -35,21 +35,12 @@ pub(crate) fn options(
     let header = BatchHeader::parse(batches).ok().filter(BatchHeader::is_transactional);
     let Some(header) = header else { return Ok(AppendOptions::client(now_ms())) };
     // Before the question: a marker behind it came after the answer.
-    let at = partition.watermarks_now().log_end;
+    let origin = partition.begin_verification(&header, now_ms())?;
     let producer = Producer { id: header.producer_id, epoch: header.producer_epoch };
     let id = claim.transactional_id.unwrap_or_default();
     let verified = node.coordinator.transactions().verify(id, producer, claim.topic, claim.index);
-    verified.map_err(|error| refusal(claim.version, known(partition, producer, error)))?;
-    Ok(AppendOptions { now_ms: now_ms(), origin: Origin::Verified { at } })
-}
-
-/// A batch of an older epoch than the partition knows is that before anything else.
-fn known(partition: &Partition, producer: Producer, error: ErrorCode) -> ErrorCode {
-    let states = partition.producer_states();
-    let newer = |state: &ProducerState| {
-        state.producer_id == producer.id && state.producer_epoch > producer.epoch
-    };
-    if states.iter().any(newer) { ErrorCode::PRODUCER_FENCED } else { error }
+    verified.map_err(|error| refusal(claim.version, error))?;
+    Ok(AppendOptions { now_ms: now_ms(), origin })
 }
 
 /// In codes that producers know how to go on from, as Apache Kafka chooses them.

@@ -276,6 +276,7 @@ impl Groups {
         counters::commits(offsets.len());
         let mut state = self.state.lock();
         let slot = state.slot(group_id, self.clock.now());
+        slot.is_stored = true;
         for (record_offset, (topic, partition, mut offset)) in (first..).zip(offsets) {
             offset.record_offset = record_offset;
             match producer_id {

@@ -86,7 +86,8 @@ impl Extent {
 pub(crate) struct Slot {
     pub(crate) group: Group,
     pub(crate) offsets: Offsets,
-    /// Whether the topic holds a record of the group.
+    /// Whether records of the group were written. It stays then, empty, until the next round of expiry: as in
+    /// Apache Kafka, also where its last offset was deleted.
     pub(crate) is_stored: bool,
     /// What it counts for in the total.
     counted: Extent,

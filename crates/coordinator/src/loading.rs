@@ -117,7 +117,8 @@ impl Groups {
         }
         for (group_id, offsets) in loaded.offsets {
             if !offsets.is_empty() {
-                state.slot(&group_id, now).offsets = offsets;
+                let slot = state.slot(&group_id, now);
+                (slot.offsets, slot.is_stored) = (offsets, true);
             }
         }
         state.open = loaded.open;

@@ -115,6 +115,7 @@ mod topic_setting;
 mod transaction_index;
 mod transactions;
 mod unsettled;
+mod unverified;
 mod wall_clock;
 mod watermarks;
 

@@ -167,7 +167,7 @@ impl Producer {
         Ok(Verdict::New)
     }
 
-    fn check_epoch(&self, producer_id: i64, found: i16) -> Result<(), LogError> {
+    pub(crate) fn check_epoch(&self, producer_id: i64, found: i16) -> Result<(), LogError> {
         let current = self.epoch;
         if found < current {
             return Err(LogError::InvalidProducerEpoch { producer_id, current, found });

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::end_marker::{EndMarker, MarkerKind};
 use crate::producer::{Kept, Producer, Sequenced, Verdict};
 use crate::transaction_index::{Aborted, Entry};
+use crate::unverified::Unverified;
 use crate::{LogError, Origin};
 
 /// Producers that a partition remembers; whoever writes may name as many ids as it likes.
@@ -45,14 +46,41 @@ pub(crate) struct Producers {
     by_id: HashMap<i64, Producer>,
     /// Whose transactions are open, by their first offsets.
     open: BTreeMap<i64, i64>,
+    unverified: Unverified,
 }
 
 impl Producers {
     /// Decides about a batch. A producer that is not known may begin anywhere, since it may have been
-    /// forgotten.
+    /// forgotten; not above what it sent before and is to send again.
     pub(crate) fn check(&self, batch: &Sequenced, origin: Origin) -> Result<Verdict, LogError> {
         let known = self.by_id.get(&batch.producer_id);
-        known.map_or(Ok(Verdict::New), |producer| producer.check(batch, origin))
+        let verdict = known.map_or(Ok(Verdict::New), |producer| producer.check(batch, origin))?;
+        if verdict == Verdict::New && origin != Origin::Coordinator {
+            self.unverified.check(batch)?;
+        }
+        Ok(verdict)
+    }
+
+    /// Notes a transactional batch before its coordinator is asked whether its transaction is open, unless one
+    /// is open here.
+    pub(crate) fn begin_verification(
+        &mut self,
+        batch: &Sequenced,
+        now_ms: i64,
+    ) -> Result<(), LogError> {
+        let Sequenced { producer_id, epoch, first, .. } = *batch;
+        self.check_epoch(producer_id, epoch)?;
+        let known = self.by_id.get(&producer_id);
+        if !known.is_some_and(|producer| producer.open.is_some() && producer.epoch == epoch) {
+            self.unverified.note(producer_id, epoch, first, now_ms);
+        }
+        Ok(())
+    }
+
+    /// Refuses an epoch older than the newest one seen.
+    pub(crate) fn check_epoch(&self, producer_id: i64, epoch: i16) -> Result<(), LogError> {
+        let known = self.by_id.get(&producer_id);
+        known.map_or(Ok(()), |producer| producer.check_epoch(producer_id, epoch))
     }
 
     /// Decides about a marker.
@@ -63,6 +91,9 @@ impl Producers {
 
     /// Remembers a batch that is in the log; true if a transaction begins with it.
     pub(crate) fn record(&mut self, batch: Sequenced, now_ms: i64) -> bool {
+        if batch.is_transactional {
+            self.unverified.forget(batch.producer_id);
+        }
         let producer = self.entry(batch.producer_id, batch.epoch, now_ms);
         let begins = producer.record(batch, now_ms);
         if begins {
@@ -86,6 +117,7 @@ impl Producers {
 
     /// Takes a marker that is in the log.
     pub(crate) fn end(&mut self, marker: &EndMarker, offset: i64, timestamp: i64, now_ms: i64) {
+        self.unverified.forget(marker.producer_id);
         let producer = self.entry(marker.producer_id, marker.producer_epoch, now_ms);
         let open = producer.open;
         producer.end(marker, offset, timestamp, now_ms);
@@ -132,6 +164,7 @@ impl Producers {
 
     /// Forgets producers that have been silent for so long; never one whose transaction is open.
     pub(crate) fn expire(&mut self, now_ms: i64, after_ms: i64) {
+        self.unverified.expire(now_ms, after_ms);
         self.by_id.retain(|_, producer| {
             producer.open.is_some() || now_ms.saturating_sub(producer.seen_ms) < after_ms
         });

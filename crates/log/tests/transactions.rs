@@ -8,7 +8,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use highwater_log::*;
-use highwater_protocol::records::{BatchBuilder, Compression, batches};
+use highwater_protocol::records::{BatchBuilder, BatchHeader, Compression, batches};
 use support::{Bench, NOW, Put, batch, numbered, open, part};
 
 fn marker(producer_id: i64, producer_epoch: i16, kind: MarkerKind) -> EndMarker {
@@ -305,6 +305,34 @@ fn a_batch_verified_for_a_transaction_that_ended_meanwhile_is_refused() {
     assert!(matches!(late, LogError::InvalidTxnState { .. }));
     let at = partition.watermarks_now().log_end;
     partition.append(part(7, 0, 1, 1), verified(at)).unwrap();
+}
+
+#[test]
+fn a_batch_that_was_not_verified_comes_before_those_behind_it() {
+    let bench = Bench::new();
+    let partition = bench.topic(&[]);
+    let begin = |sequence| {
+        let batch = part(7, 0, sequence, 1);
+        let header = BatchHeader::parse(&batch).unwrap();
+        let origin = partition.begin_verification(&header, NOW).unwrap();
+        (batch, AppendOptions { now_ms: NOW, origin })
+    };
+    // The first is refused by its coordinator for now; the second was sent at once behind it.
+    begin(0);
+    let (second, options) = begin(1);
+    let early = partition.append(second, options).unwrap_err();
+    assert!(matches!(early, LogError::OutOfOrderSequence { expected: 0, found: 1, .. }));
+    for sequence in [0, 1] {
+        let (batch, options) = begin(sequence);
+        partition.append(batch, options).unwrap();
+    }
+    // So do its batches outside of transactions, and a marker sets it free.
+    abort(&partition, 7);
+    begin(1);
+    let plain = || numbered(7, 0, 2, 1);
+    assert!(partition.try_put(plain()).is_err());
+    abort(&partition, 7);
+    partition.put(plain());
 }
 
 /// The answer to ListOffsets, as (offset, timestamp, epoch).

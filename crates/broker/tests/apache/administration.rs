@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::clusters::NODE;
 use crate::pair::Pair;
-use crate::world::World;
+use crate::world::{World, keeps_settings};
 
 /// Settings that a topic may get, and such as it may not.
 const SETTINGS: [(&str, &str); 24] = [
@@ -86,6 +86,7 @@ fn creatable(world: &mut World) -> CreatableTopic {
             1 => topic.replication_factor = random.one_of(&[0, 2, -2]),
             2 => assign(&mut topic, random.one_of(&[&[NODE], &[NODE, NODE], &[7], &[]])),
             3 => topic.assignments = vec![assignment(3, &[NODE])],
+            _ if keeps_settings(&topic.name) => {}
             _ => topic.configs.extend(settings(vec![random.one_of(&SETTINGS)])),
         }
     } else if random.percent(10) {
@@ -196,7 +197,7 @@ pub(crate) fn incremental_alter_configs(pair: &mut Pair, world: &mut World) {
     let validate_only = world.random.percent(20);
     let resource = AlterConfigsResource {
         resource_type: world.random.one_of(&[2, 2, 2, 2, 2, 2, 2, 2, 2, 99]),
-        resource_name: world.name(),
+        resource_name: world.alterable(),
         configs: changes,
     };
     let request = IncrementalAlterConfigsRequest { resources: vec![resource], validate_only };
@@ -206,7 +207,7 @@ pub(crate) fn incremental_alter_configs(pair: &mut Pair, world: &mut World) {
 
 pub(crate) fn alter_configs(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(0..=2);
-    let resource_name = world.name();
+    let resource_name = world.alterable();
     let mut entries = [&KEEP[..], World::usual_settings(&resource_name)].concat();
     if world.random.percent(50) {
         entries.push(world.random.one_of(&SETTINGS));

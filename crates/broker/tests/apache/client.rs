@@ -35,6 +35,11 @@ impl Client {
         request: &R,
     ) -> Option<R::Response> {
         self.send(version, request);
+        self.try_answer::<R>(version)
+    }
+
+    /// The answer to what was sent last.
+    pub(crate) fn try_answer<R: Request>(&mut self, version: i16) -> Option<R::Response> {
         let answer = self.receive::<R>(version);
         if answer.is_none() {
             self.stream = opened(self.address);

@@ -4,6 +4,7 @@
 
 use std::env;
 use std::io::Write;
+use std::iter;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -21,9 +22,10 @@ use crate::groups::{
 use crate::pair::Pair;
 use crate::production::{PRODUCERS, init_producer_id, produce, produce_unanswered};
 use crate::reading::{delete_records, fetch, list_offsets, offset_for_leader_epoch, read_back};
+use crate::second_members::second_member;
 use crate::transactions::{
     add_offsets_to_txn, add_partitions_to_txn, describe_producers, describe_transactions, end_txn,
-    init_transactions, list_transactions, produce_in_txn, txn_offset_commit,
+    init_transactions, list_transactions, produce_in_txn, time_out, txn_offset_commit,
 };
 use crate::world::World;
 
@@ -33,7 +35,7 @@ const STEPS: u64 = 2_000;
 type Step = fn(&mut Pair, &mut World);
 
 /// Steps with their shares.
-type Menu = [(u64, Step)];
+type Menu = [(usize, Step)];
 
 const TOPICS_AND_RECORDS: &Menu = &[
     (5, create_topics),
@@ -65,6 +67,7 @@ const TRANSACTIONS: &Menu = &[
     (14, add_partitions_to_txn),
     (18, produce_in_txn),
     (12, end_txn),
+    (1, time_out),
     (5, describe_producers),
     (4, describe_transactions),
     (4, list_transactions),
@@ -79,6 +82,7 @@ const GROUPS: &Menu = &[
     (14, sync_group),
     (10, heartbeat),
     (6, leave_group),
+    (5, second_member),
     (16, offset_commit),
     (14, offset_fetch),
     (5, offset_delete),
@@ -111,7 +115,7 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
-/// Draws steps from a menu: so many in a hundred of all.
+/// Takes steps from a menu: so many in a hundred of all.
 fn run(menu: &Menu, percent: u64) {
     // The runs share the names of their topics.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -122,10 +126,11 @@ fn run(menu: &Menu, percent: u64) {
     tell(&format!("HW_SEED={seed}, {steps} steps"));
     let (mut pair, mut world) = (Pair::new(&clusters), World::new(seed));
     prepare(&mut pair);
+    let mut deck = Vec::new();
     let began = Instant::now();
     for _ in 0..steps {
         pair.next_step();
-        step(menu, &mut pair, &mut world);
+        deal(menu, &mut deck, &mut world)(&mut pair, &mut world);
     }
     let batches = read_back(&mut pair, &world);
     let took = began.elapsed();
@@ -145,13 +150,11 @@ fn prepare(pair: &mut Pair) {
     pair.tally = Default::default();
 }
 
-fn step(menu: &Menu, pair: &mut Pair, world: &mut World) {
-    let all: u64 = menu.iter().map(|(share, _)| share).sum();
-    let mut drawn = world.random.bits() % all;
-    for (share, step) in menu {
-        match drawn.checked_sub(*share) {
-            Some(rest) => drawn = rest,
-            None => return step(pair, world),
-        }
+/// The next step. They are dealt like cards, as many of each as its share says before any comes once more: no seed
+/// leaves one out.
+fn deal(menu: &Menu, deck: &mut Vec<Step>, world: &mut World) -> Step {
+    if deck.is_empty() {
+        deck.extend(menu.iter().flat_map(|(share, step)| iter::repeat_n(*step, *share)));
     }
+    deck.swap_remove(world.random.below(deck.len()))
 }

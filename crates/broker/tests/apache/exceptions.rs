@@ -29,7 +29,11 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         what: "A cut last batch",
-        why: "Kafka fills a Fetch answer up with the beginning of a batch that no client can use; here an answer ends with a whole batch",
+        why: "Kafka fills a Fetch answer up with the beginning of a batch that no client can use; here an answer ends with a whole batch, and other partitions have that room",
+    },
+    Exception {
+        what: "A segment that ends for nothing",
+        why: "Kafka ends a segment where a batch would not fit, also if its producer's sequence is then refused, or known already; here for what is appended alone",
     },
     Exception {
         what: "Aborted transactions behind the answer",
@@ -42,6 +46,10 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     Exception {
         what: "The transaction before is still being ended",
         why: "CONCURRENT_TRANSACTIONS is no answer yet: the request is sent again, as clients do",
+    },
+    Exception {
+        what: "Whose transaction a batch belongs to",
+        why: "Kafka asks whether the transactional id is the producer's for the first batch of a transaction in a partition; here for every one",
     },
     Exception {
         what: "A producer id without an epoch",

@@ -1,5 +1,6 @@
 //! Steps of the generator: groups, their members and their offsets. A group has one member at most, so
-//! that nobody waits for another; what several do together, the group coordinator's own tests show.
+//! that nobody waits for another; a second one comes and goes within one step
+//! ([`second_members`](crate::second_members)).
 
 use std::collections::HashMap;
 
@@ -20,17 +21,17 @@ use crate::world::World;
 /// The topic of which offsets are committed. It stays: when a topic goes, its offsets go some time later.
 pub(crate) const TOPIC: &str = "d-offsets";
 
-const GROUPS: [&str; 4] = ["d-group-0", "d-group-1", "d-group-2", "d-group-3"];
+pub(crate) const GROUPS: [&str; 4] = ["d-group-0", "d-group-1", "d-group-2", "d-group-3"];
 
 /// The members that were let in, by group.
 #[derive(Default)]
-pub(crate) struct Members(HashMap<String, Member>);
+pub(crate) struct Members(pub(crate) HashMap<String, Member>);
 
 #[derive(Clone, Debug)]
-struct Member {
-    id: String,
-    instance: Option<String>,
-    generation: i32,
+pub(crate) struct Member {
+    pub(crate) id: String,
+    pub(crate) instance: Option<String>,
+    pub(crate) generation: i32,
 }
 
 fn group(world: &mut World) -> String {

@@ -22,6 +22,7 @@ mod production;
 mod random;
 mod reading;
 mod restarted;
+mod second_members;
 mod tools;
 mod transactions;
 mod world;

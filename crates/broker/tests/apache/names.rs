@@ -2,7 +2,7 @@
 //! first seen they are the same on both.
 
 use bytes::Bytes;
-use highwater_protocol::records::{HEADER_SIZE, TimestampType, batches};
+use highwater_protocol::records::{Batch, DECOMPRESSED_MAX, HEADER_SIZE, TimestampType, batches};
 use uuid::Uuid;
 
 /// What the ids of members stand behind.
@@ -91,7 +91,7 @@ impl Names {
 
     /// The whole batches of an answer, with what each side calls otherwise made one: the producer's id,
     /// times of the log's own clock, and the checksum over both, which is checked first.
-    pub(crate) fn records(&self, records: &Bytes) -> Bytes {
+    pub(crate) fn records(&self, records: &Bytes, stored: Stored) -> Bytes {
         let mut all = Vec::new();
         for batch in batches(records.clone()).map(Result::unwrap) {
             batch.verify_crc().unwrap();
@@ -104,11 +104,30 @@ impl Names {
             if header.is_control() {
                 header.base_timestamp = clock(header.base_timestamp);
             }
+            let payload = match stored {
+                Stored::Anew if !header.is_control() => unpacked(&batch),
+                Stored::Anew | Stored::AsSent => batch.bytes.slice(HEADER_SIZE..),
+            };
+            header.batch_length = i32::try_from(HEADER_SIZE - 12 + payload.len()).unwrap();
             all.extend_from_slice(&header.to_bytes());
-            all.extend_from_slice(&batch.bytes[HEADER_SIZE..]);
+            all.extend_from_slice(&payload);
         }
         all.into()
     }
+}
+
+/// The records of a batch as they are before compression.
+fn unpacked(batch: &Batch) -> Bytes {
+    let records = batch.records(DECOMPRESSED_MAX).unwrap().map(Result::unwrap);
+    records.map(|record| format!("{record:?}")).collect::<String>().replace('"', "'").into()
+}
+
+/// How a topic stores what it is sent.
+#[derive(Clone, Copy)]
+pub(crate) enum Stored {
+    AsSent,
+    /// Compressed anew, to as many bytes as the compressor of the side makes of it.
+    Anew,
 }
 
 /// A time of the log's own clock, which is another on either side.

@@ -11,7 +11,8 @@ use highwater_protocol::{
 };
 
 use crate::exceptions;
-use crate::names::{Names, OF_THE_CLOCK, clock};
+use crate::names::{Names, OF_THE_CLOCK, Stored, clock};
+use crate::world::RECOMPRESSED;
 
 /// An answer that can be brought into its normal form.
 pub(crate) trait Normal {
@@ -111,14 +112,15 @@ impl Normal for FetchResponse {
         self.throttle_time_ms = 0;
         by_partition!(self.responses, topic, partitions, partition_index);
         self.responses.retain(|topic: &FetchableTopicResponse| !topic.partitions.is_empty());
-        for partition in self.responses.iter_mut().flat_map(|topic| &mut topic.partitions) {
-            fetched(partition, names);
+        for topic in &mut self.responses {
+            let stored = if topic.topic == RECOMPRESSED { Stored::Anew } else { Stored::AsSent };
+            topic.partitions.iter_mut().for_each(|partition| fetched(partition, names, stored));
         }
     }
 }
 
-fn fetched(partition: &mut PartitionData, names: &Names) {
-    let found = names.records(&partition.records.take().unwrap_or_default().into_bytes());
+fn fetched(partition: &mut PartitionData, names: &Names, stored: Stored) {
+    let found = names.records(&partition.records.take().unwrap_or_default().into_bytes(), stored);
     partition.records = Some(Records::Here(found.clone()));
     let aborted = partition.aborted_transactions.get_or_insert_default();
     let next =

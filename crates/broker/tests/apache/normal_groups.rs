@@ -34,6 +34,7 @@ impl Normal for JoinGroupResponse {
         self.leader = names.member(&self.leader);
         self.protocol_name.get_or_insert_default();
         self.members.iter_mut().for_each(|one| one.member_id = names.member(&one.member_id));
+        self.members.sort_by(|a, b| a.member_id.cmp(&b.member_id));
     }
 }
 
@@ -59,6 +60,7 @@ impl Normal for DescribeGroupsResponse {
         for group in &mut self.groups {
             group.error_message = None;
             group.members.iter_mut().for_each(|one| one.member_id = names.member(&one.member_id));
+            group.members.sort_by(|a, b| a.member_id.cmp(&b.member_id));
         }
     }
 }

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use highwater_log::Log;
 use highwater_protocol::{
     CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest, DescribeTransactionsRequest,
-    ErrorCode, FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsPartition,
-    MetadataRequest, OffsetFetchRequest, Request,
+    ErrorCode, FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest,
+    ListOffsetsPartition, MetadataRequest, OffsetFetchRequest, Request,
 };
 
+use crate::client::Client;
 use crate::clusters::{Clusters, Side};
 use crate::names::Names;
 use crate::normal::Normal;
@@ -32,6 +33,8 @@ pub(crate) struct Pair {
 
 struct Judged {
     side: Side,
+    /// The connection of somebody whose answer waits for what others do.
+    other: Client,
     names: Names,
     /// Asks again when it is told to.
     is_patient: bool,
@@ -40,12 +43,8 @@ struct Judged {
 impl Pair {
     pub(crate) fn new(clusters: &Clusters) -> Self {
         Self {
-            theirs: Judged {
-                side: clusters.apache.side(),
-                names: Names::default(),
-                is_patient: false,
-            },
-            ours: Judged { side: clusters.ours.side(), names: Names::default(), is_patient: false },
+            theirs: Judged::new(clusters.apache.side()),
+            ours: Judged::new(clusters.ours.side()),
             log: clusters.ours.log().clone(),
             tally: Tally::default(),
             step: 0,
@@ -73,6 +72,41 @@ impl Pair {
         self.tally.times[0] += between - began;
         self.tally.times[1] += between.elapsed();
         self.tally.count(operation, &theirs);
+        self.compare(operation, version, &asked, &theirs, &ours);
+        theirs.unwrap_or_default()
+    }
+
+    /// Sends a request to both over a connection of its own; [`Self::answer_beside`] has the answer.
+    pub(crate) fn ask_beside<R: Request>(&mut self, version: i16, request: impl Fn(&Names) -> R) {
+        for judged in [&mut self.theirs, &mut self.ours] {
+            judged.other.send(version, &request(&judged.names));
+        }
+    }
+
+    /// As [`Self::ask`], of what was asked beside.
+    pub(crate) fn answer_beside<R>(&mut self, operation: &'static str, version: i16) -> R::Response
+    where
+        R: Request,
+        R::Response: Normal + Debug + PartialEq + Default,
+    {
+        let [theirs, ours] = [&mut self.theirs, &mut self.ours].map(|judged| {
+            let mut answer = judged.other.try_answer::<R>(version)?;
+            answer.normalise(&mut judged.names);
+            Some(answer)
+        });
+        self.tally.count(operation, &theirs);
+        self.compare(operation, version, &"beside", &theirs, &ours);
+        theirs.unwrap_or_default()
+    }
+
+    fn compare<A: Debug + PartialEq>(
+        &mut self,
+        operation: &'static str,
+        version: i16,
+        asked: &impl Debug,
+        theirs: &A,
+        ours: &A,
+    ) {
         if ours != theirs {
             let texts = [format!("{asked:?}"), format!("{theirs:?}"), format!("{ours:?}")];
             let [asked, theirs, ours] = texts.map(|text| without_bytes(&text));
@@ -80,7 +114,6 @@ impl Pair {
                 "{operation} {version}: {asked}\n  Apache Kafka {theirs}\n  ours         {ours}"
             ));
         }
-        theirs.unwrap_or_default()
     }
 
     /// As [`Self::ask`]; where an answer says that the transaction before is still being ended, it is asked
@@ -135,11 +168,20 @@ impl Pair {
 
     /// Waits until a transaction that is being ended has ended on both sides.
     pub(crate) fn until_ended(&mut self, id: &str) {
+        self.until_not(id, &["PrepareCommit", "PrepareAbort", "PrepareEpochFence"]);
+    }
+
+    /// Waits until a transaction that was left alone is over on both sides.
+    pub(crate) fn until_over(&mut self, id: &str) {
+        self.until_not(id, &["Ongoing", "PrepareAbort", "PrepareEpochFence"]);
+    }
+
+    fn until_not(&mut self, id: &str, states: &[&str]) {
         let request = DescribeTransactionsRequest { transactional_ids: vec![id.to_owned()] };
         for side in [&mut self.theirs.side, &mut self.ours.side] {
             side.until("a transaction has ended", |side| {
                 let state = side.client.call(0, &request).transaction_states.remove(0);
-                !state.transaction_state.starts_with("Prepare")
+                !states.contains(&state.transaction_state.as_str())
             });
         }
     }
@@ -175,6 +217,16 @@ impl Pair {
         assert!(self.differences.is_empty(), "{} differences", self.differences.len());
     }
 
+    /// Waits until a member is told that its group is rebalanced.
+    pub(crate) fn until_rebalanced(&mut self, request: impl Fn(&Names) -> HeartbeatRequest) {
+        for Judged { side, names, .. } in [&mut self.theirs, &mut self.ours] {
+            let request = request(names);
+            side.until("a group is rebalanced", |side| {
+                side.client.call(4, &request).error_code == ErrorCode::REBALANCE_IN_PROGRESS
+            });
+        }
+    }
+
     /// Waits until what was appended is shown. Apache Kafka shows it at once; under `flush=durable` we do
     /// behind the fsync, which an answer with acks=1 does not wait for.
     pub(crate) fn until_shown(&mut self, topic: &str, partition: i32) {
@@ -183,6 +235,12 @@ impl Pair {
             let now = partition.watermarks_now();
             now.high_watermark == now.log_end
         });
+    }
+
+    /// Where the oldest transaction that is open in a partition begins.
+    pub(crate) fn first_open(&self, topic: &str, partition: i32) -> Option<i64> {
+        let open = self.log.partition(topic, partition)?.oldest_open_transaction();
+        open.map(|open| open.first_offset)
     }
 
     /// Makes a topic on both sides.
@@ -277,6 +335,11 @@ impl Drop for Pair {
 }
 
 impl Judged {
+    fn new(side: Side) -> Self {
+        let other = Client::connect(side.client.address);
+        Self { side, other, names: Names::default(), is_patient: false }
+    }
+
     /// Nothing where the connection was closed instead.
     fn ask<R: Request>(&mut self, version: i16, request: &R) -> Option<R::Response>
     where

@@ -10,7 +10,7 @@ use crate::batches::with_header;
 use crate::names::{Names, Producer, now_ms};
 use crate::pair::Pair;
 use crate::random::Random;
-use crate::world::{Sent, World};
+use crate::world::{ROLLING, Sent, World};
 
 const CODECS: [Compression; 5] = [
     Compression::None,
@@ -19,6 +19,9 @@ const CODECS: [Compression; 5] = [
     Compression::Lz4,
     Compression::Zstd,
 ];
+
+/// Of a record of which two fill a segment.
+const LARGE: usize = 600_000;
 
 /// What is wrong with a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +84,8 @@ struct Plan {
     headers: Vec<(Bytes, Option<Bytes>)>,
     sequence: Option<Sequence>,
     flaw: Flaw,
+    /// What is added to the times of the records.
+    ahead_ms: i64,
 }
 
 impl Plan {
@@ -93,15 +98,23 @@ impl Plan {
         if random.percent(4) {
             records[0].2 = Some(vec![b'x'; random.one_of(&[200, 2_000])]);
         }
+        let (mut codec, mut sequence) = (random.one_of(&CODECS), sequence);
+        if name == ROLLING && random.percent(50) {
+            // Apache Kafka ends a segment also for a batch that its producer should not have sent.
+            (codec, sequence) = (Compression::None, None);
+            records[0].2 = Some(vec![b'x'; LARGE]);
+        }
         let header =
             (Bytes::from_static(b"h"), random.percent(50).then(|| Bytes::from_static(b"v")));
         let flaw = if random.percent(14) { random.one_of(&FLAWS) } else { Flaw::None };
         Self {
-            codec: random.one_of(&CODECS),
+            codec,
             headers: if random.percent(20) { vec![header] } else { Vec::new() },
             records,
             sequence,
             flaw,
+            // A time for both: one that each side is told at its own time would be another.
+            ahead_ms: if flaw == Flaw::Future { now_ms() + 7_200_000 } else { 0 },
         }
     }
 
@@ -117,9 +130,8 @@ impl Plan {
         if self.flaw == Flaw::Control {
             builder = builder.control();
         }
-        let ahead = if self.flaw == Flaw::Future { now_ms() + 7_200_000 } else { 0 };
         for (timestamp, key, value) in &self.records {
-            builder.push(*timestamp + ahead, *key, value.as_deref(), &self.headers);
+            builder.push(*timestamp + self.ahead_ms, *key, value.as_deref(), &self.headers);
         }
         self.spoilt(builder.build().unwrap())
     }
@@ -244,6 +256,7 @@ pub(crate) fn produce_unanswered(pair: &mut Pair, world: &mut World) {
         headers: Vec::new(),
         sequence: None,
         flaw: Flaw::None,
+        ahead_ms: 0,
     };
     let plans = vec![(name.clone(), 0, plan)];
     pair.tell("Produce, acks=0", world.random.version(7..=11), |names| request(0, &plans, names));

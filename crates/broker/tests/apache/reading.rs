@@ -8,19 +8,28 @@ use highwater_protocol::{
 };
 
 use crate::pair::Pair;
-use crate::world::World;
+use crate::world::{RECOMPRESSED, ROLLING, World, keeps_settings};
+
+/// More bytes than a batch has.
+const PLENTY: i32 = 1 << 20;
 
 pub(crate) fn fetch(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(4..=12);
-    let topics = world
-        .partitions(3)
+    let asked = fetchable(world);
+    // What a cut last batch takes of the room of all, the partitions behind it have on one side alone.
+    let is_alone = asked.len() == 1;
+    let is_resized = asked[0].0 == RECOMPRESSED;
+    let topics = asked
         .into_iter()
         .map(|(topic, partition)| {
             let asked = FetchPartition {
                 partition,
                 fetch_offset: world.offset(&topic, partition),
                 current_leader_epoch: world.leader_epoch(),
-                partition_max_bytes: world.random.one_of(&[0, 1, 100, 500, 1 << 20, 1 << 20]),
+                partition_max_bytes: match world.random.one_of(&[0, 1, 100, 500, PLENTY, PLENTY]) {
+                    _ if is_resized => PLENTY,
+                    bytes => bytes,
+                },
                 ..Default::default()
             };
             FetchTopic { topic, partitions: vec![asked] }
@@ -31,8 +40,12 @@ pub(crate) fn fetch(pair: &mut Pair, world: &mut World) {
         random.one_of(&[(0, -1), (0, -1), (0, -1), (0, -1), (0, -1), (0, 4), (77, 2), (77, -1)]);
     let request = FetchRequest {
         max_wait_ms: random.one_of(&[0, 0, 0, 3]),
-        min_bytes: random.one_of(&[0, 1, 1, 1, 5_000]),
-        max_bytes: random.one_of(&[0, 1, 300, 1 << 20, 1 << 20, i32::MAX]),
+        min_bytes: random.one_of(&[0, 1, 1, 1, if is_alone { 1 } else { 5_000 }]),
+        max_bytes: match random.one_of(&[0, 1, 300, PLENTY, PLENTY, i32::MAX]) {
+            300 if !is_alone => PLENTY,
+            _ if is_resized => PLENTY,
+            bytes => bytes,
+        },
         isolation_level: random.one_of(&[0, 1]),
         session_id,
         session_epoch,
@@ -40,6 +53,16 @@ pub(crate) fn fetch(pair: &mut Pair, world: &mut World) {
         ..Default::default()
     };
     pair.ask("Fetch", version, |_| request.clone());
+}
+
+/// Partitions to be read at once. Of a topic with segments or sizes of its own one alone: how much of it comes, and so
+/// what the others have, is not the same on both sides.
+fn fetchable(world: &mut World) -> Vec<(String, i32)> {
+    let mut asked = world.partitions(3);
+    if let Some(at) = asked.iter().position(|(topic, _)| keeps_settings(topic)) {
+        asked = vec![asked.swap_remove(at)];
+    }
+    asked
 }
 
 pub(crate) fn list_offsets(pair: &mut Pair, world: &mut World) {
@@ -80,6 +103,14 @@ pub(crate) fn delete_records(pair: &mut Pair, world: &mut World) {
     // Not so often to the end, else logs stay short.
     if world.random.percent(60) {
         offset = offset.min(3);
+    }
+    if let Some(open) = pair.first_open(&name, partition_index) {
+        // From within the batch in which the log then starts Apache Kafka takes that one's beginning for stable.
+        offset = if offset == -1 { open } else { offset.min(open) };
+    }
+    if name == ROLLING {
+        // When a segment that lies before the start of the log goes, is chance.
+        offset = 0;
     }
     let partitions = vec![DeleteRecordsPartition { partition_index, offset }];
     let topics = vec![DeleteRecordsTopic { name, partitions }];
@@ -134,7 +165,7 @@ fn read_on(
     let asked = FetchPartition {
         partition,
         fetch_offset,
-        partition_max_bytes: 1 << 20,
+        partition_max_bytes: PLENTY,
         ..Default::default()
     };
     let request = FetchRequest {

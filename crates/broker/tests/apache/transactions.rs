@@ -31,6 +31,8 @@ struct Transaction {
     added: Vec<(String, i32)>,
     /// The next sequence in each partition, and that of the batch before.
     next: HashMap<(String, i32), (i32, i32)>,
+    /// Whether something was written since the last one ended.
+    is_begun: bool,
 }
 
 /// Who speaks in a request, mostly who may.
@@ -55,6 +57,14 @@ fn speaker(world: &mut World) -> Speaker {
     }
 }
 
+/// Who writes: once something is written under its own name alone, of which Apache Kafka asks no more then.
+fn writer(world: &mut World) -> Speaker {
+    let Speaker { id, producer, epoch } = speaker(world);
+    let begun =
+        world.transactions.0.iter().find(|(_, known)| known.is_begun && known.producer == producer);
+    Speaker { id: begun.map_or(id, |(own, _)| own), producer, epoch }
+}
+
 pub(crate) fn init_transactions(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(0..=4);
     let id = world.random.one_of(&IDS);
@@ -67,6 +77,18 @@ pub(crate) fn init_transactions(pair: &mut Pair, world: &mut World) {
         1 => (Producer::Invented(1 << 43), epoch),
         _ => (producer, epoch),
     });
+    begin(pair, world, id, version, transaction_timeout_ms, claimed);
+}
+
+/// Asks for a producer of a transactional id; true if it is given.
+pub(crate) fn begin(
+    pair: &mut Pair,
+    world: &mut World,
+    id: &'static str,
+    version: i16,
+    transaction_timeout_ms: i32,
+    claimed: Option<(Producer, i16)>,
+) -> bool {
     let answer =
         pair.ask_settled("InitProducerId, transactional", version, |names| InitProducerIdRequest {
             transactional_id: Some(id.to_owned()),
@@ -81,15 +103,29 @@ pub(crate) fn init_transactions(pair: &mut Pair, world: &mut World) {
             epoch: answer.producer_epoch,
             added: Vec::new(),
             next: HashMap::new(),
+            is_begun: false,
         };
         world.transactions.0.insert(id, transaction);
     }
+    answer.error_code.is_ok()
 }
 
 pub(crate) fn add_partitions_to_txn(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(0..=3);
-    let Speaker { id, producer, epoch } = speaker(world);
+    let speaker = speaker(world);
     let partitions = world.partitions(2);
+    add(pair, world, &speaker, version, partitions);
+}
+
+/// Adds partitions to a transaction.
+fn add(
+    pair: &mut Pair,
+    world: &mut World,
+    speaker: &Speaker,
+    version: i16,
+    partitions: Vec<(String, i32)>,
+) {
+    let Speaker { id, producer, epoch } = *speaker;
     let topic = |(name, partition): &(String, i32)| AddPartitionsToTxnTopic {
         name: name.clone(),
         partitions: vec![*partition],
@@ -120,7 +156,7 @@ pub(crate) fn add_partitions_to_txn(pair: &mut Pair, world: &mut World) {
 
 pub(crate) fn produce_in_txn(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(3..=11);
-    let Speaker { id, producer, epoch } = speaker(world);
+    let Speaker { id, producer, epoch } = writer(world);
     let added = world.transactions.0.get(id).map(|known| known.added.clone()).unwrap_or_default();
     let (name, index) = match added.len() {
         0 => world.partition(),
@@ -130,13 +166,25 @@ pub(crate) fn produce_in_txn(pair: &mut Pair, world: &mut World) {
     let place = (name.clone(), index);
     let known = world.transactions.0.get(id).and_then(|known| known.next.get(&place)).copied();
     let (next, before) = known.unwrap_or((0, 0));
-    // Of a batch that it refused before it knew the producer, Apache Kafka remembers the sequence, and takes no
-    // higher one (KIP-890); here a producer that is not known may begin anywhere.
     let first = match world.random.below(12) {
-        0 if known.is_some() => next + 3,
+        0 => next + 3,
         1 => before,
         _ => next,
     };
+    write(pair, world, &Speaker { id, producer, epoch }, version, place, first);
+}
+
+/// Writes a batch of two records.
+fn write(
+    pair: &mut Pair,
+    world: &mut World,
+    speaker: &Speaker,
+    version: i16,
+    place: (String, i32),
+    first: i32,
+) {
+    let Speaker { id, producer, epoch } = *speaker;
+    let (name, index) = place.clone();
     let count = 2;
     let codec = world.random.one_of(&[Compression::None, Compression::Lz4]);
     let timestamp = world.random.between(0, 1_000);
@@ -178,7 +226,7 @@ pub(crate) fn add_offsets_to_txn(pair: &mut Pair, world: &mut World) {
 
 pub(crate) fn txn_offset_commit(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(0..=4);
-    let Speaker { id, producer, epoch } = speaker(world);
+    let Speaker { id, producer, epoch } = writer(world);
     let random = &mut world.random;
     let partition = TxnOffsetCommitRequestPartition {
         partition_index: random.one_of(&[0, 1]),
@@ -190,7 +238,7 @@ pub(crate) fn txn_offset_commit(pair: &mut Pair, world: &mut World) {
     let generation_id = if version >= 3 && drawn % 3 == 0 { 5 } else { -1 };
     let group_id = if drawn % 10 == 1 { "" } else { GROUP };
     let topic = TxnOffsetCommitRequestTopic { name: TOPIC.to_owned(), partitions: vec![partition] };
-    pair.ask("TxnOffsetCommit", version, |names| TxnOffsetCommitRequest {
+    let answer = pair.ask("TxnOffsetCommit", version, |names| TxnOffsetCommitRequest {
         transactional_id: id.to_owned(),
         group_id: group_id.to_owned(),
         producer_id: names.producer_id(producer),
@@ -199,12 +247,22 @@ pub(crate) fn txn_offset_commit(pair: &mut Pair, world: &mut World) {
         topics: vec![topic.clone()],
         ..Default::default()
     });
+    if answer.topics[0].partitions[0].error_code.is_ok()
+        && let Some(known) = world.transactions.0.get_mut(id)
+    {
+        known.is_begun = true;
+    }
 }
 
 pub(crate) fn end_txn(pair: &mut Pair, world: &mut World) {
     let version = world.random.version(0..=4);
     let Speaker { id, producer, epoch } = speaker(world);
     let committed = world.random.percent(50);
+    end(pair, world, &Speaker { id, producer, epoch }, version, committed);
+}
+
+fn end(pair: &mut Pair, world: &mut World, speaker: &Speaker, version: i16, committed: bool) {
+    let Speaker { id, producer, epoch } = *speaker;
     let answer = pair.ask_settled("EndTxn", version, |names| EndTxnRequest {
         transactional_id: id.to_owned(),
         producer_id: names.producer_id(producer),
@@ -213,18 +271,47 @@ pub(crate) fn end_txn(pair: &mut Pair, world: &mut World) {
     });
     if answer.error_code.is_ok() {
         pair.until_ended(id);
-        if let Some(known) = world.transactions.0.get_mut(id) {
-            known.added.clear();
-        }
-        let places: Vec<_> = world
-            .topics
-            .iter()
-            .flat_map(|(name, ends)| {
-                (0..ends.len()).map(move |index| (name.clone(), i32::try_from(index).unwrap()))
-            })
-            .collect();
-        places.iter().for_each(|(name, index)| pair.until_shown(name, *index));
+        ended(pair, world, id);
     }
+}
+
+/// A transaction has ended: its markers are seen.
+fn ended(pair: &mut Pair, world: &mut World, id: &str) {
+    if let Some(known) = world.transactions.0.get_mut(id) {
+        known.added.clear();
+        known.is_begun = false;
+    }
+    let places: Vec<_> = world
+        .topics
+        .iter()
+        .flat_map(|(name, ends)| {
+            (0..ends.len()).map(move |index| (name.clone(), i32::try_from(index).unwrap()))
+        })
+        .collect();
+    places.iter().for_each(|(name, index)| pair.until_shown(name, *index));
+}
+
+/// So long a transaction may be open that is to be over its time: longer than the requests that begin it take.
+const SHORT_MS: i32 = 2_000;
+
+/// Leaves a transaction alone until it is over its time; then its producer is fenced.
+pub(crate) fn time_out(pair: &mut Pair, world: &mut World) {
+    let id = world.random.one_of(&IDS);
+    let Some(name) = world.standing() else { return };
+    let place = (name.clone(), world.index(&name).max(0));
+    if !begin(pair, world, id, 3, SHORT_MS, None) {
+        return;
+    }
+    let known = &world.transactions.0[id];
+    let speaker = Speaker { id, producer: known.producer, epoch: known.epoch };
+    add(pair, world, &speaker, 3, vec![place.clone()]);
+    write(pair, world, &speaker, 9, place.clone(), 0);
+    pair.until_over(id);
+    ended(pair, world, id);
+    let request = DescribeTransactionsRequest { transactional_ids: vec![id.to_owned()] };
+    pair.ask("DescribeTransactions", 0, |_| request.clone());
+    write(pair, world, &speaker, 11, place, 2);
+    end(pair, world, &speaker, 3, true);
 }
 
 pub(crate) fn describe_producers(pair: &mut Pair, world: &mut World) {
@@ -259,6 +346,7 @@ impl World {
     fn appended_in_txn(&mut self, id: &str, place: (String, i32), first: i32, count: i32) {
         if let Some(known) = self.transactions.0.get_mut(id) {
             known.next.insert(place, (first + count, first));
+            known.is_begun = true;
         }
     }
 

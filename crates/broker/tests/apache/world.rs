@@ -8,13 +8,21 @@ use crate::names::Producer;
 use crate::random::Random;
 use crate::transactions::Transactions;
 
+/// The topic whose segments end: some of its records are so large that two fill one.
+pub(crate) const ROLLING: &str = "d-rolling";
+
+/// The topic that compresses anew what comes. What it stores is of another size on either side.
+pub(crate) const RECOMPRESSED: &str = "d-recompressed";
+
 /// Names of topics that come and go, each with the settings that it is mostly made with.
-const TOPICS: [(&str, &[(&str, &str)]); 11] = [
+const TOPICS: [(&str, &[(&str, &str)]); 13] = [
     ("d-plain", &[]),
     ("d-compact", &[("cleanup.policy", "compact")]),
     ("d-both", &[("cleanup.policy", "compact,delete")]),
     ("d-stamped", &[("message.timestamp.type", "LogAppendTime")]),
     ("d-small", &[("max.message.bytes", "300")]),
+    (ROLLING, &[("segment.bytes", "1048576")]),
+    (RECOMPRESSED, &[("compression.type", "gzip")]),
     ("d-fine-index", &[("index.interval.bytes", "0")]),
     ("d-0", &[]),
     ("d-1", &[]),
@@ -34,6 +42,11 @@ pub(crate) struct World {
     pub(crate) sent: HashMap<(Producer, String, i32), Sent>,
     pub(crate) members: Members,
     pub(crate) transactions: Transactions,
+}
+
+/// With others a closed segment is compacted, or what is too large is another on either side.
+pub(crate) fn keeps_settings(topic: &str) -> bool {
+    matches!(topic, ROLLING | RECOMPRESSED)
 }
 
 /// The last batch of a producer in a partition.
@@ -62,6 +75,12 @@ impl World {
             1 | 2 => self.any_name(),
             _ => self.standing().unwrap_or_else(|| self.any_name()),
         }
+    }
+
+    /// A name, and not of a topic that must keep the settings that it was made with.
+    pub(crate) fn alterable(&mut self) -> String {
+        let name = self.name();
+        if keeps_settings(&name) { self.strange() } else { name }
     }
 
     pub(crate) fn standing(&mut self) -> Option<String> {

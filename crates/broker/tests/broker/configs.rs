@@ -133,6 +133,34 @@ async fn settings_change_one_by_one() {
 }
 
 #[tokio::test]
+async fn what_a_list_has_already_stays_where_it_stands() {
+    let server = Server::start().await;
+    server.topic_with("t", 1, &[("cleanup.policy", "compact,delete")]);
+    let mut client = server.client().await;
+    let append = [("cleanup.policy", APPEND, Some("compact"))];
+    assert!(alter(&mut client, 1, false, &append).await.error_code.is_ok());
+    let result = describe(&mut client, 4, TOPIC, "t", Some(&["cleanup.policy"])).await;
+    assert_eq!(result.configs[0].value.as_deref(), Some("compact,delete"));
+}
+
+/// In the order of Apache Kafka's checks.
+#[tokio::test]
+async fn an_operation_that_no_setting_allows_is_refused_before_the_name_is_looked_at() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let cases = [
+        (APPEND, ErrorCode::INVALID_CONFIG),
+        (SUBTRACT, ErrorCode::INVALID_CONFIG),
+        (SET, ErrorCode::INVALID_REQUEST),
+    ];
+    for (operation, code) in cases {
+        let request = changes_of("", &[("retention.ms", operation, Some("1"))]);
+        let answer = client.call(1, &request).await.responses.remove(0);
+        assert_eq!(answer.error_code, code, "operation {operation}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_that_does_not_fit_changes_nothing() {
     let server = Server::start().await;
     server.topic_with("t", 1, &[("retention.ms", "1000")]);

@@ -260,6 +260,38 @@ async fn committed_offsets_are_there_after_a_restart_and_go_with_group_or_topic(
     assert_eq!(fetched(&mut client, 9, "c").await.0, -1, "another topic of the same name");
 }
 
+/// As in Apache Kafka, which looks for such groups from time to time.
+#[tokio::test]
+async fn a_group_that_lost_its_last_offset_stays_until_it_is_looked_for() {
+    let server = Server::start().await;
+    server.topic("t");
+    let mut client = server.client().await;
+    assert_eq!(committed(&mut client, 9, &commit("g", "t", 7)).await, ErrorCode::NONE);
+    let partitions = vec![OffsetDeleteRequestPartition { partition_index: 0 }];
+    let topics = vec![OffsetDeleteRequestTopic { name: "t".to_owned(), partitions }];
+    let request = OffsetDeleteRequest { group_id: "g".to_owned(), topics };
+    for _ in 0..2 {
+        assert_eq!(client.call(0, &request).await.error_code, ErrorCode::NONE);
+    }
+    let listed = client.call(5, &ListGroupsRequest::default()).await;
+    let states: Vec<_> = listed.groups.iter().map(|group| group.group_state.as_str()).collect();
+    assert_eq!(states, ["Empty"]);
+}
+
+#[tokio::test]
+async fn a_group_that_is_not_there_allows_nothing() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let groups = vec!["nobody".to_owned()];
+    let request = DescribeGroupsRequest { groups, include_authorized_operations: true };
+    for (version, is_known) in [(5, true), (6, false)] {
+        let group = client.call(version, &request).await.groups.remove(0);
+        let error = if is_known { ErrorCode::NONE } else { ErrorCode::GROUP_ID_NOT_FOUND };
+        assert_eq!((group.group_state.as_str(), group.error_code), ("Dead", error));
+        assert_eq!(group.authorized_operations != i32::MIN, is_known, "version {version}");
+    }
+}
+
 #[tokio::test]
 async fn the_coordinators_topics_are_theirs() {
     let server = Server::start().await;

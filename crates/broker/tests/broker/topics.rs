@@ -165,6 +165,21 @@ async fn topics_are_deleted_by_id_and_strangers_are_named() {
 }
 
 #[tokio::test]
+async fn a_topic_to_be_deleted_is_named_in_one_way() {
+    let server = Server::start().await;
+    server.topic("t");
+    let mut client = server.client().await;
+    let id = server.log.topic("t").unwrap().id;
+    let both = DeleteTopicState { name: Some("t".to_owned()), topic_id: id };
+    let neither = DeleteTopicState { name: None, ..Default::default() };
+    let request = DeleteTopicsRequest { topics: vec![both, neither], ..Default::default() };
+    let answers = client.call(6, &request).await.responses;
+    let codes: Vec<_> = answers.iter().map(|answer| answer.error_code).collect();
+    assert_eq!(codes, [ErrorCode::INVALID_REQUEST; 2]);
+    assert!(server.log.topic("t").is_some());
+}
+
+#[tokio::test]
 async fn records_are_deleted_up_to_an_offset() {
     let server = Server::start().await;
     server.topic("t");

@@ -127,6 +127,19 @@ async fn what_nobody_reads_any_more_is_forgotten_in_time() {
     assert_eq!(rig.list(), []);
 }
 
+/// Apache Kafka, too, looks for such groups in rounds.
+#[tokio::test]
+async fn a_group_that_lost_its_last_offset_goes_with_the_next_round() {
+    let settings = GroupSettings { retention_check_interval_ms: 10, ..GroupSettings::default() };
+    let rig = Rig::start_with(settings).await;
+    rig.put("g", 0, 5).await;
+    rig.log.delete_topic("t").unwrap();
+    rig.groups().topic_deleted("t").await;
+    until(|| rig.list().is_empty()).await;
+    let rig = rig.kill().await;
+    assert_eq!(rig.list(), []);
+}
+
 async fn until(mut holds: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if holds() {
