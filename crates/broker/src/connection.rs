@@ -7,8 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use highwater_access::Principal;
 use highwater_coordinator::blocking;
-use highwater_log::Slice;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
@@ -18,12 +17,13 @@ use crate::dispatch::{self, Refused};
 use crate::frame::{Frame, FrameError, FramePolicy, FrameReader};
 use crate::gate::Gate;
 use crate::node::Node;
+use crate::outlet::Outlet;
 use crate::pace::{Pace, TooSlow};
 use crate::places::{Loss, Place};
 use crate::reply::{Answer, Part, Reply};
 use crate::sasl::{Entrance, LoginError, Taken};
 use crate::session::{Origin, Session};
-use crate::stream::{Channel, Sink, Source, send};
+use crate::stream::{Channel, Sink, Source};
 
 /// Bytes of a slice that are read at once, to be sent under TLS.
 const PIECE: u64 = 64 << 10;
@@ -332,6 +332,7 @@ async fn write_answers(
         let answer = match reply {
             Reply::Ready(answer) => answer,
             Reply::Later(answer) => answer.await,
+            Reply::Fetch(fetching) => Box::pin(fetching.answer(sink.outlet())).await?,
             Reply::Silent => continue,
         };
         write(answer, &mut sink, pace.begin()).await?;
@@ -341,55 +342,75 @@ async fn write_answers(
 }
 
 async fn write(answer: Answer, sink: &mut Sink, mut pace: Pace) -> Result<(), ConnectionError> {
+    pace.allow(answer.len());
+    match sink {
+        Sink::Plain(outlet) => write_plain(answer, outlet, pace).await,
+        // Apart: who only connects or logs in has no room for it.
+        Sink::Tls(stream) => Box::pin(write_encrypted(answer, stream, pace)).await,
+    }
+}
+
+/// Sends an answer as the connection takes it, each time as much as it takes.
+async fn write_plain(
+    mut answer: Answer,
+    outlet: &Outlet,
+    pace: Pace,
+) -> Result<(), ConnectionError> {
+    loop {
+        if answer.has_slices() {
+            answer = Box::pin(send_slices(answer, outlet)).await?;
+        } else {
+            outlet.send(&mut answer)?;
+        }
+        if answer.is_sent() {
+            return Ok(());
+        }
+        pace.keep(outlet.writable()).await??;
+    }
+}
+
+/// On a thread that may wait for the disk: once for all that the connection takes now, however many slices.
+async fn send_slices(mut answer: Answer, outlet: &Outlet) -> std::io::Result<Answer> {
+    let outlet = outlet.clone();
+    blocking(move || outlet.send(&mut answer).map(|()| answer)).await
+}
+
+/// What is to be encrypted has to be read.
+async fn write_encrypted<S: AsyncWrite + Unpin>(
+    answer: Answer,
+    stream: &mut S,
+    pace: Pace,
+) -> Result<(), ConnectionError> {
     let Answer { parts, share } = answer;
     for part in parts {
         match part {
-            Part::Bytes(bytes) => write_bytes(bytes, sink, &mut pace).await?,
-            // Apart: who only connects or logs in has no room for it.
-            Part::Slice(slice) => Box::pin(write_slice(slice, sink, &mut pace)).await?,
+            Part::Bytes(bytes) => write_bytes(bytes, stream, pace).await?,
+            Part::Slice(mut slice) => {
+                while !slice.is_empty() {
+                    let taken = move || slice.take(PIECE).map(|piece| (piece, slice));
+                    let (piece, rest) = blocking(taken).await.map_err(std::io::Error::other)?;
+                    write_bytes(piece, stream, pace).await?;
+                    slice = rest;
+                }
+            }
         }
     }
-    // Under TLS a part may wait for its record to be full.
-    pace.keep(sink.flush()).await??;
+    // A part may wait for its record to be full.
+    pace.keep(stream.flush()).await??;
     drop(share);
     Ok(())
 }
 
-async fn write_bytes(
+async fn write_bytes<S: AsyncWrite + Unpin>(
     mut bytes: Bytes,
-    sink: &mut Sink,
-    pace: &mut Pace,
+    stream: &mut S,
+    pace: Pace,
 ) -> Result<(), ConnectionError> {
     counters::sent(bytes.len());
-    pace.allow(bytes.len());
     while !bytes.is_empty() {
-        if pace.keep(sink.write_buf(&mut bytes)).await?? == 0 {
+        if pace.keep(stream.write_buf(&mut bytes)).await?? == 0 {
             return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into());
         }
-    }
-    Ok(())
-}
-
-async fn write_slice(
-    mut slice: Slice,
-    sink: &mut Sink,
-    pace: &mut Pace,
-) -> Result<(), ConnectionError> {
-    if let Sink::Plain(plain) = sink {
-        let len = usize::try_from(slice.len()).unwrap_or(usize::MAX);
-        counters::sent(len);
-        pace.allow(len);
-        while !slice.is_empty() {
-            slice = pace.keep(send(plain, slice)).await??;
-        }
-        return Ok(());
-    }
-    // What is to be encrypted has to be read.
-    while !slice.is_empty() {
-        let taken = blocking(move || slice.take(PIECE).map(|piece| (piece, slice))).await;
-        let (piece, rest) = taken.map_err(std::io::Error::other)?;
-        write_bytes(piece, sink, pace).await?;
-        slice = rest;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Fetch: finds what is asked for, and waits for more when there is too little. The records are not read
 //! here: they go from the files to the socket.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,17 @@ use crate::authorized::Refused;
 use crate::connection::stopped;
 use crate::dispatch::Call;
 use crate::node::Node;
+use crate::outlet::Outlet;
 use crate::reading::{Reading, Terms};
-use crate::reply::Reply;
+use crate::reply::{Answer, Reply};
+
+/// A Fetch whose turn to be answered comes.
+pub(crate) struct Fetching {
+    node: Arc<Node>,
+    call: Call,
+    request: FetchRequest,
+    refused: Refused<FetchResponse>,
+}
 
 pub(crate) fn begin(
     node: Arc<Node>,
@@ -23,41 +33,41 @@ pub(crate) fn begin(
     request: FetchRequest,
     refused: Refused<FetchResponse>,
 ) -> Reply {
-    Reply::Later(Box::pin(async move {
-        let (mut response, slices) = answer(&node, request).await;
-        refused.add_to(&mut response);
-        call.answer_around(&response, slices)
-    }))
+    Reply::Fetch(Box::new(Fetching { node, call, request, refused }))
 }
 
-async fn answer(node: &Arc<Node>, request: FetchRequest) -> (FetchResponse, Vec<Vec<Slice>>) {
-    // We give every session the id 0, which is none (KIP-227): there is none to go on with. A request
-    // that begins one (epoch 0) or wants none (-1) names all its partitions.
-    if !matches!(request.session_epoch, 0 | -1) {
-        let error_code = ErrorCode::FETCH_SESSION_ID_NOT_FOUND;
-        return (FetchResponse { error_code, ..Default::default() }, Vec::new());
+impl Fetching {
+    /// The answer, as far as it was not sent yet: the thread that looks for records on the disk sends through
+    /// `outlet` what it has found.
+    ///
+    /// # Errors
+    /// Of sending.
+    pub(crate) async fn answer(self, outlet: Option<Outlet>) -> io::Result<Answer> {
+        let Self { node, call, request, refused } = self;
+        // We give every session the id 0, which is none (KIP-227): there is none to go on with. A request
+        // that begins one (epoch 0) or wants none (-1) names all its partitions.
+        if !matches!(request.session_epoch, 0 | -1) {
+            let error_code = ErrorCode::FETCH_SESSION_ID_NOT_FOUND;
+            let mut response = FetchResponse { error_code, ..Default::default() };
+            refused.add_to(&mut response);
+            return Ok(call.answer(&response));
+        }
+        let deadline = Instant::now() + patience(&node, request.max_wait_ms);
+        let mut stopping = node.stopping.clone();
+        let mut query = Query::begin(&node, &request, (call, refused));
+        loop {
+            query = match query.advance(outlet.clone()).await? {
+                Advanced::Answered(answer) => return Ok(answer),
+                Advanced::TooLittle(query) => query,
+            };
+            tokio::select! {
+                () = stopped(&mut stopping) => break,
+                () = sleep_until(deadline) => break,
+                () = query.moved() => {}
+            }
+        }
+        Ok(query.into_answer())
     }
-    let deadline = Instant::now() + patience(node, request.max_wait_ms);
-    let least = usize::try_from(request.min_bytes).unwrap_or(0);
-    let mut query = Query::begin(node, &request);
-    let mut stopping = node.stopping.clone();
-    loop {
-        let before = query.bytes();
-        query = query.advance().await;
-        if query.is_answered(least) {
-            break;
-        }
-        if query.bytes() > before && query.is_behind() {
-            // A slice ends at the end of a segment.
-            continue;
-        }
-        tokio::select! {
-            () = stopped(&mut stopping) => break,
-            () = sleep_until(deadline) => break,
-            () = query.moved() => {}
-        }
-    }
-    query.into_response()
 }
 
 fn patience(node: &Node, max_wait_ms: i32) -> Duration {
@@ -68,13 +78,23 @@ fn patience(node: &Node, max_wait_ms: i32) -> Duration {
 /// A Fetch on its way.
 struct Query {
     visible: Visible,
+    /// Bytes that are waited for.
+    least: usize,
     /// Bytes that all partitions together may take.
     most: usize,
     topics: Vec<(String, Vec<Reading>)>,
+    /// What was asked, and what of it is refused.
+    asked: (Call, Refused<FetchResponse>),
+}
+
+/// How far a Fetch has come.
+enum Advanced {
+    Answered(Answer),
+    TooLittle(Query),
 }
 
 impl Query {
-    fn begin(node: &Node, request: &FetchRequest) -> Self {
+    fn begin(node: &Node, request: &FetchRequest, asked: (Call, Refused<FetchResponse>)) -> Self {
         let of_topic = |topic: &highwater_protocol::FetchTopic| {
             let begin = |partition| Reading::begin(node, &topic.topic, partition);
             (topic.topic.clone(), topic.partitions.iter().map(begin).collect())
@@ -84,10 +104,12 @@ impl Query {
                 1 => Visible::LastStable,
                 _ => Visible::HighWatermark,
             },
+            least: usize::try_from(request.min_bytes).unwrap_or(0),
             most: usize::try_from(request.max_bytes)
                 .unwrap_or(0)
                 .min(node.config.limits.fetch_bytes),
             topics: request.topics.iter().map(of_topic).collect(),
+            asked,
         }
     }
 
@@ -103,32 +125,44 @@ impl Query {
         self.readings().any(|reading| reading.is_behind(self.visible))
     }
 
-    async fn advance(mut self) -> Self {
+    async fn advance(self, outlet: Option<Outlet>) -> io::Result<Advanced> {
         if !self.is_behind() {
-            self.find();
-            return self;
+            return self.find_and_send(None);
         }
-        blocking(move || {
-            self.find();
-            self
-        })
-        .await
+        blocking(move || self.find_and_send(outlet)).await
     }
 
-    /// Blocks on the disk if it [is behind](Self::is_behind).
-    fn find(&mut self) {
-        let mut taken = self.bytes();
+    /// Sends the answer as far as the outlet takes it, once there is enough. Blocks on the disk if it [is
+    /// behind](Self::is_behind).
+    fn find_and_send(mut self, outlet: Option<Outlet>) -> io::Result<Advanced> {
+        // A slice ends at the end of a segment.
+        while self.find() > 0 && !self.is_answered() && self.is_behind() {}
+        if !self.is_answered() {
+            return Ok(Advanced::TooLittle(self));
+        }
+        let mut answer = self.into_answer();
+        if let Some(outlet) = outlet {
+            outlet.send(&mut answer)?;
+        }
+        Ok(Advanced::Answered(answer))
+    }
+
+    /// How many bytes more were found.
+    fn find(&mut self) -> usize {
+        let before = self.bytes();
+        let mut taken = before;
         let (visible, most) = (self.visible, self.most);
         for reading in self.topics.iter_mut().flat_map(|(_, readings)| readings) {
             let terms = Terms { visible, room: most.saturating_sub(taken), first: taken == 0 };
             taken += reading.advance(terms);
         }
+        taken - before
     }
 
     /// Whether waiting would be of no use.
-    fn is_answered(&self, least: usize) -> bool {
+    fn is_answered(&self) -> bool {
         let bytes = self.bytes();
-        bytes >= least.min(self.most)
+        bytes >= self.least.min(self.most)
             || self.readings().next().is_none()
             || self.readings().any(Reading::has_failed)
     }
@@ -139,12 +173,11 @@ impl Query {
         select_all(readings.map(|reading| Box::pin(reading.moved()))).await;
     }
 
-    /// The answer, and the slices of each partition that has some.
-    fn into_response(self) -> (FetchResponse, Vec<Vec<Slice>>) {
+    fn into_answer(self) -> Answer {
         let mut slices = Vec::new();
         let mut of_partition = |reading: Reading| {
             let (data, found) = reading.into_response(self.visible);
-            slices.extend(Some(found).filter(|found| !found.is_empty()));
+            slices.extend(Some(found).filter(|found: &Vec<Slice>| !found.is_empty()));
             data
         };
         let of_topic = |(topic, readings): (String, Vec<Reading>)| FetchableTopicResponse {
@@ -152,6 +185,9 @@ impl Query {
             partitions: readings.into_iter().map(&mut of_partition).collect(),
         };
         let responses = self.topics.into_iter().map(of_topic).collect();
-        (FetchResponse { responses, ..Default::default() }, slices)
+        let mut response = FetchResponse { responses, ..Default::default() };
+        let (call, refused) = self.asked;
+        refused.add_to(&mut response);
+        call.answer_around(&response, slices)
     }
 }

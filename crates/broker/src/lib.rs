@@ -79,6 +79,7 @@ mod offset_fetch;
 mod old_produce;
 mod once;
 mod outcome;
+mod outlet;
 mod pace;
 mod places;
 mod produce;

@@ -1,5 +1,6 @@
 //! What becomes of a request.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -7,11 +8,13 @@ use highwater_log::Slice;
 use highwater_protocol::Gap;
 
 use crate::budget::Share;
+use crate::fetch::Fetching;
 
 /// A response as it goes over the wire, its length in front.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) parts: Vec<Part>,
+    /// What is left to be sent.
+    pub(crate) parts: VecDeque<Part>,
     /// Held until the response was written.
     pub(crate) share: Share,
 }
@@ -32,6 +35,8 @@ pub(crate) enum Reply {
     Ready(Answer),
     /// The answer comes when the future is awaited.
     Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
+    /// The answer is looked for when its turn has come, and sent by who finds it.
+    Fetch(Box<Fetching>),
     /// No answer is due (acks=0).
     Silent,
 }
@@ -39,14 +44,14 @@ pub(crate) enum Reply {
 impl Answer {
     /// An encoded response, with slices in its gaps.
     pub(crate) fn around(mut encoded: Bytes, gaps: &[Gap], slices: Vec<Vec<Slice>>) -> Self {
-        let mut parts = Vec::new();
+        let mut parts = VecDeque::new();
         let mut taken = 0;
         for (gap, slices) in gaps.iter().zip(slices) {
-            parts.push(Part::Bytes(encoded.split_to(gap.at - taken)));
+            parts.push_back(Part::Bytes(encoded.split_to(gap.at - taken)));
             parts.extend(slices.into_iter().map(Part::Slice));
             taken = gap.at;
         }
-        parts.push(Part::Bytes(encoded));
+        parts.push_back(Part::Bytes(encoded));
         Self { parts, share: Share::default() }
     }
 
@@ -58,10 +63,29 @@ impl Answer {
         };
         self.parts.iter().map(held).sum()
     }
+
+    /// Bytes in all.
+    pub(crate) fn len(&self) -> usize {
+        let len = |part: &Part| match part {
+            Part::Bytes(bytes) => bytes.len(),
+            Part::Slice(slice) => usize::try_from(slice.len()).unwrap_or(usize::MAX),
+        };
+        self.parts.iter().map(len).sum()
+    }
+
+    /// True when all of it was sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Whether sending it may wait for the disk.
+    pub(crate) fn has_slices(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Slice(_)))
+    }
 }
 
 impl From<Bytes> for Answer {
     fn from(bytes: Bytes) -> Self {
-        Self { parts: vec![Part::Bytes(bytes)], share: Share::default() }
+        Self { parts: VecDeque::from([Part::Bytes(bytes)]), share: Share::default() }
     }
 }

@@ -112,7 +112,9 @@ impl Entrance {
         match (call.api, self.exchange.is_some()) {
             (ApiKey::ApiVersions, false) => match dispatch::begin(&self.gate, frame).await? {
                 Reply::Ready(answer) => Ok(Taken::Answered(answer)),
-                Reply::Later(_) | Reply::Silent => Err(Refused::BeforeLogin(call.api)),
+                Reply::Later(_) | Reply::Fetch(_) | Reply::Silent => {
+                    Err(Refused::BeforeLogin(call.api))
+                }
             },
             (ApiKey::SaslHandshake, false) => self.handshake(call, frame),
             (ApiKey::SaslAuthenticate, true) => {

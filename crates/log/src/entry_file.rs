@@ -13,6 +13,9 @@ use crate::fs::{File, FileSystem, OpenMode};
 /// Space set aside ahead of an index, in bytes.
 const AHEAD: u64 = 4096;
 
+/// Entries among which one look-up searches in memory: a page of them costs as little to read as one.
+const NEAR: u64 = 256;
+
 /// A file of entries of `N` bytes. One thread appends, any may read.
 #[derive(Debug)]
 pub(crate) struct EntryFile<const N: usize> {
@@ -43,11 +46,17 @@ impl<const N: usize> EntryFile<N> {
     /// The entry of that number, which must be below [`EntryFile::count`].
     pub(crate) fn get(&self, number: u64) -> Result<[u8; N], LogError> {
         let mut entry = [0; N];
+        self.fill(&mut entry, number)?;
+        Ok(entry)
+    }
+
+    /// Reads entries from that number on, all of which must be below [`EntryFile::count`].
+    fn fill(&self, entries: &mut [u8], number: u64) -> Result<(), LogError> {
         let position = number * N as u64;
         let read =
-            self.file.read_at(&mut entry, position).map_err(LogError::io("read", &self.path))?;
-        if read == N {
-            return Ok(entry);
+            self.file.read_at(entries, position).map_err(LogError::io("read", &self.path))?;
+        if read == entries.len() {
+            return Ok(());
         }
         Err(LogError::Damaged {
             path: self.path.clone(),
@@ -74,7 +83,7 @@ impl<const N: usize> EntryFile<N> {
         before: impl Fn(&[u8; N]) -> bool,
     ) -> Result<u64, LogError> {
         let (mut low, mut high) = (0, self.count());
-        while low < high {
+        while high - low > NEAR {
             let middle = low + (high - low) / 2;
             if before(&self.get(middle)?) {
                 low = middle + 1;
@@ -82,7 +91,9 @@ impl<const N: usize> EntryFile<N> {
                 high = middle;
             }
         }
-        Ok(low)
+        let mut near = vec![[0; N]; usize::try_from(high - low).unwrap_or(0)];
+        self.fill(near.as_flattened_mut(), low)?;
+        Ok(low + near.partition_point(before) as u64)
     }
 
     /// All entries, as they stand in the file.

@@ -174,6 +174,42 @@ async fn there_is_enough_when_two_segments_have_it() {
     assert!(began.elapsed() < SOON / 4, "it waited for what was there");
 }
 
+/// More than a connection takes at once, in slices of many files, and a second answer behind it.
+#[tokio::test]
+async fn an_answer_of_many_slices_arrives_whole_and_before_the_next() {
+    const PARTITIONS: i32 = 6;
+    let (server, mut client) = start().await;
+    server.topic_with("many", PARTITIONS, &[("max.message.bytes", "3000000")]);
+    for index in 0..PARTITIONS {
+        for _ in 0..3 {
+            let mut record = produce("many", -1, large(2_000_000 + index as usize));
+            record.topic_data[0].partition_data[0].index = index;
+            client.call(9, &record).await;
+            server.partition("many", index).roll().unwrap();
+        }
+    }
+    let partition = |partition| FetchPartition {
+        partition,
+        partition_max_bytes: 1 << 30,
+        ..Default::default()
+    };
+    let mut request = waiting("many", 0, 36_000_000, SOON);
+    request.max_bytes = 1 << 30;
+    request.topics[0].partitions = (0..PARTITIONS).map(partition).collect();
+    let (first, second) = (client.send(11, &request).await, client.send(11, &request).await);
+    for answer in [first, second] {
+        let response: FetchResponse = client.receive(11, answer).await;
+        for (index, partition) in response.responses[0].partitions.iter().enumerate() {
+            let batches = found_batches(partition);
+            assert_eq!(batches.len(), 3, "of partition {index}");
+            for (number, batch) in batches.iter().enumerate() {
+                assert_eq!(batch.header.base_offset, number as i64);
+                assert!(batch.bytes.len() > 2_000_000 + index, "of partition {index}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_poll_of_many_partitions_wakes_for_any() {
     let (server, mut client) = start().await;
