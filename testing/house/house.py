@@ -17,7 +17,7 @@ SYSTEMS = {"oracle", "postgres", "mysql", "sqlserver", "servicenow"}
 # Arrows point down only: a crate may use those named here (ARCHITECTURE.md, "Crates").
 MAY_USE = {
     "protocol": set(),
-    "connector": set(),
+    "connector": {"protocol"},
     "access": set(),
     "data": {"connector"},
     "transforms": {"connector", "data"},

@@ -47,11 +47,12 @@ pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nea
 pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
+pub use highwater_protocol::TopicPartition;
 pub use hold::{Claim, Fact, Hold};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
 pub use offset::{Position, SourceOffset, SourcePartition};
 pub use record::{NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord};
-pub use sink::{SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask, TopicPartition};
+pub use sink::{SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask};
 pub use source::{
     OffsetChange, OffsetStore, OffsetVerdict, Routing, SourceConnector, SourceTask, Start, Topics,
 };

@@ -6,35 +6,13 @@
 //! and not durable, and never leaves anything out.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use highwater_protocol::TopicPartition;
 
 use crate::{Claim, Config, ConfigDef, ConnectorError, Fact};
-
-/// A partition that a sink reads.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TopicPartition {
-    /// Topic.
-    pub topic: Arc<str>,
-    /// Index of the partition.
-    pub partition: i32,
-}
-
-impl TopicPartition {
-    /// Partition `partition` of `topic`.
-    pub fn new(topic: impl Into<Arc<str>>, partition: i32) -> Self {
-        Self { topic: topic.into(), partition }
-    }
-}
-
-impl fmt::Display for TopicPartition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.topic, self.partition)
-    }
-}
 
 /// The next offset to read, by partition: every record below it is meant, none from it on.
 pub type SinkOffsets = BTreeMap<TopicPartition, i64>;
@@ -169,15 +147,5 @@ pub trait SinkTask: Send {
     /// The numbers of that sentence, for programs.
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_partition_is_shown_as_kafka_shows_it() {
-        assert_eq!(TopicPartition::new("shop.orders", 3).to_string(), "shop.orders-3");
     }
 }

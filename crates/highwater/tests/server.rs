@@ -512,7 +512,7 @@ async fn fill(kafka: &str) {
             partition: Some(partition),
             key: Some(format!(r#"{{"id":{id}}}"#).into()),
             value: Some(value.into()),
-            headers: vec![("hw", hw.into())],
+            headers: vec![("hw".into(), hw.into())],
         };
         writer.send(record).await.unwrap();
     }

@@ -1,6 +1,7 @@
 //! Topics and their configurations.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_protocol::{
@@ -221,6 +222,10 @@ impl Admin {
         self.reader.cluster()
     }
 
+    pub(crate) const fn shared_cluster(&self) -> &Arc<Cluster> {
+        self.reader.shared_cluster()
+    }
+
     /// A cluster of several brokers tells them one after the other of a new topic.
     async fn settle(&self, topic: &NewTopic) -> Result<(), KafkaError> {
         let deadline = Instant::now() + SETTLE;
@@ -368,7 +373,7 @@ pub(crate) fn check(
 }
 
 /// The failure for an answer that leaves out what was asked for.
-pub(crate) fn silent(api: &str, topic: &str) -> Failure {
-    let detail = format!("it says nothing of topic {topic}");
+pub(crate) fn silent(api: &str, name: &str) -> Failure {
+    let detail = format!("it says nothing of {name}");
     Failure::Final(KafkaError::Malformed { what: format!("the answer to {api}"), detail })
 }

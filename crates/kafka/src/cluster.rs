@@ -289,7 +289,7 @@ impl Cluster {
         addresses
     }
 
-    fn failure(&self, error: CallError) -> Failure {
+    pub(crate) fn failure(&self, error: CallError) -> Failure {
         match error {
             CallError::Lost(detail) => Failure::Transient(self.unreachable(&detail)),
             CallError::Malformed { address, what, detail } => {
@@ -335,7 +335,7 @@ impl Known {
     }
 }
 
-fn address(host: &str, port: i32) -> String {
+pub(crate) fn address(host: &str, port: i32) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 

@@ -1,9 +1,10 @@
 //! A client for any Kafka: the embedded log or Apache Kafka, through the protocol alone.
 //!
-//! Three parts: [`Admin`] (topics and configurations), [`Reader`] (many readers over few
-//! connections, read_committed from the first day, rule L8) and [`Writer`] (begin, send, offsets,
-//! commit, abort; at-least-once first). Readers and admins ride over lost connections, restarts
-//! and moved leaders for a while; a writer that cannot keep its contract breaks and says so.
+//! Four parts: [`Admin`] (topics, configurations, groups), [`Reader`] (many readers over few
+//! connections, read_committed from the first day, rule L8), [`Consumer`] (a member of a group, over
+//! a reader) and [`Writer`] (begin, send, offsets, commit, abort; at-least-once first). Readers and
+//! admins ride over lost connections, restarts and moved leaders for a while; a writer that cannot
+//! keep its contract breaks and says so.
 //!
 //! ```no_run
 //! use highwater_kafka::{OffsetSpec, Reader};
@@ -28,23 +29,32 @@
 
 mod admin;
 mod alter_topic;
+mod assignor;
 mod at_least_once;
 mod backoff;
 mod client_config;
 mod cluster;
 mod committed;
 mod connection;
+mod consumer;
+mod consumer_settings;
+mod coordinator;
 mod counters;
 mod delivery;
 mod error;
 mod fetch;
 pub mod fuzz;
+mod group_admin;
+mod group_offsets;
 mod jaas;
 mod journal;
 mod ledger;
 mod log_dirs;
+mod member;
+mod membership;
 mod offsets;
 mod partitioner;
+mod places;
 mod pool;
 mod properties;
 mod queue;
@@ -53,6 +63,7 @@ mod sasl;
 mod scram;
 mod security;
 mod sender;
+mod subscription;
 mod tls;
 mod watch;
 mod writer;
@@ -60,13 +71,18 @@ mod writer;
 pub use admin::{Admin, NewTopic, PartitionDescription, TopicDescription, TopicSetting};
 pub use alter_topic::SettingChange;
 pub use client_config::SecurityError;
+pub use consumer::{Consumer, Polled};
+pub use consumer_settings::{ConsumerSettings, OffsetReset};
 pub use counters::describe_metrics;
 pub use error::KafkaError;
-pub use highwater_protocol::ErrorCode;
+pub use group_admin::{GroupDescription, GroupMemberDescription};
+pub use group_offsets::{Commit, GroupOffsets};
+pub use highwater_protocol::{ErrorCode, TopicPartition};
 pub use journal::Journal;
 pub use partitioner::partition_of;
 pub use reader::{
     EpochEnd, Fetched, ListedOffset, OffsetSpec, ReadRecord, Reader, ReaderSettings, Watermarks,
 };
 pub use security::{Bootstrap, Mechanism, Password, Pem, PemPlace, Sasl, Security, Tls};
+pub use subscription::Subscription;
 pub use writer::{Acknowledgement, OutgoingRecord, Writer, WriterSettings, at_least_once};

@@ -15,7 +15,7 @@ fn record(value: u64) -> OutgoingRecord {
         partition: Some(0),
         key: None,
         value: Some(Bytes::from(value.to_string())),
-        headers: vec![("hw", Bytes::from_static(b"{}"))],
+        headers: vec![("hw".into(), Bytes::from_static(b"{}"))],
     }
 }
 

@@ -150,6 +150,10 @@ impl Reader {
         &self.cluster
     }
 
+    pub(crate) const fn shared_cluster(&self) -> &Arc<Cluster> {
+        &self.cluster
+    }
+
     /// Fetches committed records from `offset` on, without waiting; at most about `max_bytes`.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Writing with a delivery contract: begin, send, offsets, commit.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub struct OutgoingRecord {
     /// Value.
     pub value: Option<Bytes>,
     /// Headers, in order.
-    pub headers: Vec<(&'static str, Bytes)>,
+    pub headers: Vec<(Cow<'static, str>, Bytes)>,
 }
 
 impl OutgoingRecord {

@@ -49,6 +49,7 @@ pub mod records;
 pub mod stored;
 #[cfg(test)]
 mod tests;
+mod topic_partition;
 mod wire;
 mod writer;
 
@@ -60,4 +61,5 @@ pub use header::{RequestHeader, ResponseHeader};
 pub use message::{Message, Request};
 pub use messages::*;
 pub use reader::Reader;
+pub use topic_partition::TopicPartition;
 pub use wire::Secret;

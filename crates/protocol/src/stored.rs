@@ -1,6 +1,7 @@
 //! What stands in keys and values of Kafka's internal topics, and in the metadata of a group's members:
 //! a version of 16 bits, then fields as a message has them.
 
+mod assignment;
 mod group_metadata;
 mod offset_commit;
 mod subscription;
@@ -10,6 +11,7 @@ use std::ops::RangeInclusive;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+pub use assignment::*;
 pub use group_metadata::*;
 pub use offset_commit::*;
 pub use subscription::*;
@@ -75,19 +77,40 @@ impl ConsumerSubscription {
     /// # Errors
     /// Any [`DecodeError`]: it is no consumer's metadata.
     pub fn from_metadata(metadata: Bytes) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(metadata);
-        let version = reader.i16()?;
-        if version < 0 {
-            return Err(DecodeError::UnknownStored { version });
-        }
-        reader.set_version(0, false);
-        Self::read(&mut reader)
+        beginning(metadata)
     }
 
     /// A consumer's metadata, at version 0.
     pub fn to_metadata(&self) -> Bytes {
         write(self, 0, NEVER)
     }
+}
+
+impl ConsumerAssignment {
+    /// What a leader assigned. Every version of it begins with the fields of version 0. A member
+    /// that is assigned nothing may get no bytes at all.
+    ///
+    /// # Errors
+    /// Any [`DecodeError`]: it is no consumer's assignment.
+    pub fn from_assignment(assignment: Bytes) -> Result<Self, DecodeError> {
+        if assignment.is_empty() { Ok(Self::default()) } else { beginning(assignment) }
+    }
+
+    /// What a leader assigns, at version 0.
+    pub fn to_assignment(&self) -> Bytes {
+        write(self, 0, NEVER)
+    }
+}
+
+/// The fields of version 0, with which every version begins.
+fn beginning<T: Wire>(bytes: Bytes) -> Result<T, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let version = reader.i16()?;
+    if version < 0 {
+        return Err(DecodeError::UnknownStored { version });
+    }
+    reader.set_version(0, false);
+    T::read(&mut reader)
 }
 
 fn read<T: Wire>(

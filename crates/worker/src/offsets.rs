@@ -152,8 +152,8 @@ pub(crate) fn task_record(
         key: Some(key.clone()),
         value: Some(offset.to_string().into_bytes().into()),
         headers: vec![
-            (TAIL_HEADER, tail.encode().into()),
-            (GENERATION_HEADER, mark.encode().into()),
+            (TAIL_HEADER.into(), tail.encode().into()),
+            (GENERATION_HEADER.into(), mark.encode().into()),
         ],
     }
 }
@@ -166,7 +166,8 @@ pub(crate) fn edited_record(
     offset: Option<&SourceOffset>,
     reason: &str,
 ) -> OutgoingRecord {
-    let reason = (!reason.is_empty()).then(|| (REASON_HEADER, Bytes::from(reason.to_owned())));
+    let reason =
+        (!reason.is_empty()).then(|| (REASON_HEADER.into(), Bytes::from(reason.to_owned())));
     OutgoingRecord {
         topic: topic.into(),
         partition: None,
@@ -200,7 +201,7 @@ mod tests {
             headers: record
                 .headers
                 .into_iter()
-                .map(|(name, value)| (name.to_owned(), value))
+                .map(|(name, value)| (name.into_owned(), value))
                 .collect(),
         }
     }
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn an_edit_bears_no_generation_and_no_tail_but_its_reason() {
         let record = edited_record("o", &key("a", &partition()), Some(&offset()), "moved back");
-        assert_eq!(record.headers, [(REASON_HEADER, Bytes::from("moved back"))]);
+        assert_eq!(record.headers, [(REASON_HEADER.into(), Bytes::from("moved back"))]);
         let mut entries = Entries::new();
         apply(&mut entries, &read(record));
         let stored = find(&entries);

@@ -233,12 +233,13 @@ fn outgoing(record: SourceRecord) -> (OutgoingRecord, Option<Hw>, Arc<dyn Positi
     let SourceRecord { topic, partition, key, value, other_key, hw, states, position, .. } = record;
     let mut headers = Vec::with_capacity(2);
     if let Some(hw) = &hw {
-        headers.push((HW_HEADER, Bytes::from(hw.encode())));
+        headers.push((HW_HEADER.into(), Bytes::from(hw.encode())));
     }
     if !states.is_empty() {
-        headers.push((STATES_HEADER, Bytes::from(states.encode())));
+        headers.push((STATES_HEADER.into(), Bytes::from(states.encode())));
     }
-    headers.extend(other_key.as_ref().map(OtherKey::header));
+    let other_key = other_key.as_ref().map(OtherKey::header);
+    headers.extend(other_key.map(|(name, key)| (name.into(), key)));
     (OutgoingRecord { topic, partition, key, value, headers }, hw, position)
 }
 

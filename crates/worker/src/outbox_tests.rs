@@ -102,7 +102,7 @@ async fn the_other_key_of_a_row_goes_into_a_header() {
     let other_key = Some(OtherKey::New(Bytes::from_static(br#"{"id":8}"#)));
     outbox.accept(SourceRecord { other_key, ..record(RecordKind::Event, "d") }).await.unwrap();
     let memory = writer.0.lock().unwrap();
-    let header = ("__debezium.newkey", Bytes::from_static(br#"{"id":8}"#));
+    let header = ("__debezium.newkey".into(), Bytes::from_static(br#"{"id":8}"#));
     assert_eq!(memory.records[0].headers, [header]);
 }
 

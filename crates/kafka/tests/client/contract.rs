@@ -24,7 +24,7 @@ pub(crate) fn record(topic: &str, value: u64) -> OutgoingRecord {
         partition: Some(0),
         key: None,
         value: Some(Bytes::from(value.to_string())),
-        headers: vec![("hw", Bytes::from_static(b"{}"))],
+        headers: vec![("hw".into(), Bytes::from_static(b"{}"))],
     }
 }
 

@@ -76,7 +76,7 @@ async fn null_keys_values_and_headers_arrive_as_they_were() {
     let mut writer = at_least_once(&WriterSettings::new(&server.bootstrap())).unwrap();
     let full = OutgoingRecord {
         key: Some(Bytes::from_static(b"")),
-        headers: vec![("one", Bytes::from_static(b"1")), ("two", Bytes::new())],
+        headers: vec![("one".into(), Bytes::from_static(b"1")), ("two".into(), Bytes::new())],
         ..record("trail", 1)
     };
     let tombstone = OutgoingRecord { value: None, headers: vec![], ..full.clone() };

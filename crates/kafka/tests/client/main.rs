@@ -12,6 +12,7 @@ mod counting;
 mod embedded;
 mod fake;
 mod fetching;
+mod grouping;
 mod mocked;
 mod proxy;
 mod securing;

@@ -113,7 +113,7 @@ async fn write_offset(bench: &Bench, place: Place, mark: GenerationMark) {
         partition: None,
         key: Some(bytes::Bytes::from_static(br#"["a",{"server":"shop"}]"#)),
         value: Some(place.offset().to_string().into()),
-        headers: vec![(GENERATION_HEADER, mark.encode().into())],
+        headers: vec![(GENERATION_HEADER.into(), mark.encode().into())],
     };
     writer.begin().await.unwrap();
     writer.offsets(vec![record]).await.unwrap();

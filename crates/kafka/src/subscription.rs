@@ -1,0 +1,152 @@
+//! What the members of a consumer group share out: the partitions of the topics that they want.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use highwater_protocol::stored::{AssignedTopic, ConsumerAssignment, ConsumerSubscription};
+use highwater_protocol::{DecodeError, TopicPartition};
+use regex::Regex;
+
+use crate::KafkaError;
+use crate::assignor::{self, Share, Subscriber};
+use crate::cluster::Cluster;
+use crate::member::{GroupMember, GroupProtocol};
+
+/// Which topics a consumer wants.
+#[derive(Clone, Debug)]
+pub enum Subscription {
+    /// Those of these names. One that does not exist is read once it does.
+    Topics(BTreeSet<String>),
+    /// All whose whole name matches, save the cluster's own; also those that are made later.
+    Pattern {
+        /// See [`whole`].
+        pattern: Regex,
+        /// Topics whose name begins so are left out.
+        except: &'static str,
+    },
+}
+
+impl Subscription {
+    /// A pattern for whole names, as Java's `matches`.
+    ///
+    /// # Errors
+    /// When it is no regular expression, or one with look-around or back references, which take
+    /// unbounded time.
+    pub fn pattern(pattern: &str, except: &'static str) -> Result<Self, regex::Error> {
+        Ok(Self::Pattern { pattern: Regex::new(&format!("^(?:{pattern})$"))?, except })
+    }
+}
+
+/// The `consumer` protocol of a group, by the range assignor.
+pub(crate) struct Subscribing {
+    cluster: Arc<Cluster>,
+    subscription: Subscription,
+    /// What the group was told that we want.
+    told: BTreeSet<String>,
+    /// How many partitions the topics of the whole group had when we shared them out.
+    shared: BTreeMap<String, i32>,
+    /// Topics of the whole group.
+    wanted: BTreeSet<String>,
+}
+
+impl Subscribing {
+    pub(crate) fn new(cluster: Arc<Cluster>, subscription: Subscription) -> Self {
+        let (told, shared, wanted) = Default::default();
+        Self { cluster, subscription, told, shared, wanted }
+    }
+
+    async fn topics(&self) -> Result<BTreeSet<String>, KafkaError> {
+        let (pattern, except) = match &self.subscription {
+            Subscription::Topics(names) => return Ok(names.clone()),
+            Subscription::Pattern { pattern, except } => (pattern, *except),
+        };
+        let cluster = &self.cluster;
+        let answer = cluster.persist(|| cluster.metadata(None)).await?;
+        let fits = |name: &String| {
+            (except.is_empty() || !name.starts_with(except)) && pattern.is_match(name)
+        };
+        let known = answer.topics.into_iter().filter(|topic| !topic.is_internal);
+        Ok(known.filter_map(|topic| topic.name).filter(fits).collect())
+    }
+
+    /// How many partitions each of these has; without those that do not exist.
+    async fn counts(&self, topics: &BTreeSet<String>) -> Result<BTreeMap<String, i32>, KafkaError> {
+        if topics.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let cluster = &self.cluster;
+        let names: Vec<&str> = topics.iter().map(String::as_str).collect();
+        let answer = cluster.persist(|| cluster.metadata(Some(&names))).await?;
+        let counted = answer.topics.into_iter().filter_map(|topic| {
+            let count = i32::try_from(topic.partitions.len()).ok()?;
+            Some((topic.name?, count)).filter(|_| count > 0)
+        });
+        Ok(counted.collect())
+    }
+}
+
+#[async_trait]
+impl GroupProtocol for Subscribing {
+    fn kind(&self) -> &'static str {
+        "consumer"
+    }
+
+    async fn protocols(&mut self) -> Result<Vec<(String, Bytes)>, KafkaError> {
+        self.told = self.topics().await?;
+        let topics = self.told.iter().cloned().collect();
+        let metadata = ConsumerSubscription { topics, user_data: None }.to_metadata();
+        Ok(vec![(assignor::RANGE.to_owned(), metadata)])
+    }
+
+    async fn assign(
+        &mut self,
+        _protocol: &str,
+        members: Vec<GroupMember>,
+    ) -> Result<Vec<(String, Bytes)>, KafkaError> {
+        let members: Vec<_> = members.into_iter().map(subscriber).collect::<Result<_, _>>()?;
+        self.wanted = members.iter().flat_map(|member| member.topics.clone()).collect();
+        self.shared = self.counts(&self.wanted).await?;
+        let shares = assignor::range(members, &self.shared);
+        Ok(shares.into_iter().map(|(member_id, share)| (member_id, assignment(share))).collect())
+    }
+
+    async fn is_stale(&mut self, leads: bool) -> Result<bool, KafkaError> {
+        if self.topics().await? != self.told {
+            return Ok(true);
+        }
+        // The leader looks after the topics of all.
+        Ok(leads && self.counts(&self.wanted).await? != self.shared)
+    }
+}
+
+fn subscriber(member: GroupMember) -> Result<Subscriber, KafkaError> {
+    let GroupMember { member_id, instance_id, metadata } = member;
+    let subscription = ConsumerSubscription::from_metadata(metadata)
+        .map_err(|error| malformed(format!("what member {member_id} tells its group"), &error))?;
+    let topics = subscription.topics.into_iter().collect();
+    Ok(Subscriber { member_id, instance_id, topics })
+}
+
+fn assignment(share: Share) -> Bytes {
+    let topic = |(topic, partitions)| AssignedTopic { topic, partitions };
+    let assigned_partitions = share.into_iter().map(topic).collect();
+    ConsumerAssignment { assigned_partitions, user_data: None }.to_assignment()
+}
+
+/// The partitions of an assignment.
+pub(crate) fn partitions(assignment: Bytes) -> Result<BTreeSet<TopicPartition>, KafkaError> {
+    let assignment = ConsumerAssignment::from_assignment(assignment)
+        .map_err(|error| malformed("what the group's leader assigned".to_owned(), &error))?;
+    let of_topic = |assigned: AssignedTopic| {
+        let topic: Arc<str> = assigned.topic.into();
+        let partition = move |index| TopicPartition { topic: Arc::clone(&topic), partition: index };
+        assigned.partitions.into_iter().map(partition)
+    };
+    Ok(assignment.assigned_partitions.into_iter().flat_map(of_topic).collect())
+}
+
+fn malformed(what: String, error: &DecodeError) -> KafkaError {
+    KafkaError::Malformed { what, detail: error.to_string() }
+}
