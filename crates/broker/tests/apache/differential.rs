@@ -1,6 +1,7 @@
 //! Random requests to both: every answer equal, and in the end every log, record by record.
 //!
-//! `HW_CASES` is the number of steps of all runs together; `HW_SEED` (1) draws others.
+//! `HW_CASES` is the number of steps of all runs together; `HW_SEED` (1) draws others; `HW_WHOLE` shows also the
+//! bytes in which answers differ.
 
 use std::env;
 use std::io::Write;

@@ -52,6 +52,10 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         why: "Kafka asks whether the transactional id is the producer's for the first batch of a transaction in a partition; here for every one",
     },
     Exception {
+        what: "A claim to be stamped by the log",
+        why: "where a topic compresses anew, Kafka gives all records of a batch that claims LogAppendTime the greatest time of the batch; here they keep theirs",
+    },
+    Exception {
         what: "A producer id without an epoch",
         why: "Kafka takes a batch with a producer id and the epoch -1; no client sends it, and it is refused here",
     },

@@ -357,6 +357,9 @@ impl Judged {
 
 /// A text for people: bytes of records are left out, and what says nothing.
 fn without_bytes(text: &str) -> String {
+    if std::env::var_os("HW_WHOLE").is_some() {
+        return text.to_owned();
+    }
     let mut pieces = text.split("b\"");
     let mut short = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {

@@ -10,7 +10,7 @@ use crate::batches::with_header;
 use crate::names::{Names, Producer, now_ms};
 use crate::pair::Pair;
 use crate::random::Random;
-use crate::world::{ROLLING, Sent, World};
+use crate::world::{RECOMPRESSED, ROLLING, Sent, World};
 
 const CODECS: [Compression; 5] = [
     Compression::None,
@@ -106,7 +106,11 @@ impl Plan {
         }
         let header =
             (Bytes::from_static(b"h"), random.percent(50).then(|| Bytes::from_static(b"v")));
-        let flaw = if random.percent(14) { random.one_of(&FLAWS) } else { Flaw::None };
+        let flaw = match random.one_of(&FLAWS) {
+            _ if random.percent(86) => Flaw::None,
+            Flaw::ClaimsLogAppendTime if name == RECOMPRESSED => Flaw::None,
+            flaw => flaw,
+        };
         Self {
             codec,
             headers: if random.percent(20) { vec![header] } else { Vec::new() },
