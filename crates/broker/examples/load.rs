@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "what it says is its result")]
 
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -48,6 +48,12 @@ impl Load {
         config
     }
 
+    /// A millisecond a record, up to now: the last one of all is the latest.
+    fn first_timestamp(&self) -> Result<i64, Box<dyn Error>> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        Ok(i64::try_from(now.as_millis())? - i64::try_from(self.records)?)
+    }
+
     fn produce(&self) -> Result<Duration, Box<dyn Error>> {
         let mut config = self.config();
         config.set("acks", "all").set("linger.ms", "5").set("batch.size", "1000000");
@@ -57,11 +63,14 @@ impl Load {
         // Known before the clock runs: who leads the partitions.
         producer.client().fetch_metadata(Some(&self.topic), PATIENCE)?;
         let payload = vec![b'x'; self.bytes];
+        let mut timestamp = self.first_timestamp()?;
         let began = Instant::now();
         for number in 0..self.records {
+            timestamp += 1;
             let partition = i32::try_from(number % u64::from(self.partitions.unsigned_abs()))?;
             let mut record =
                 BaseRecord::<(), [u8]>::to(&self.topic).partition(partition).payload(&payload);
+            record = record.timestamp(timestamp);
             while let Err((error, back)) = producer.send(record) {
                 if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) {
                     return Err(error.into());
