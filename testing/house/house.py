@@ -28,6 +28,7 @@ MAY_USE = {
     "worker": {"access", "connector", "data", "kafka", "transforms"},
     "streams": {"access", "connector", "kafka"},
     "console": {"access", "connector", "kafka"},
+    "file": {"connector"},
     **{system: {"connector"} for system in SYSTEMS},
 }
 TOP = "highwater"

@@ -19,6 +19,9 @@ pub enum Routing {
     /// Those of a table into a topic of its own, whose name begins with this prefix and a dot. The
     /// worker makes each before its first record.
     Tables(String),
+    /// All into this topic, which is nobody's own: others may write to it, too. The worker makes it
+    /// before the first record where it is not there.
+    Topic(String),
 }
 
 /// Topics that a connector owns.
@@ -26,8 +29,9 @@ pub enum Routing {
 pub struct Topics {
     /// Where records go.
     pub routing: Routing,
-    /// Table descriptions beside them (rule R4), compacted; made before the task starts.
-    pub schema: String,
+    /// Table descriptions beside them (rule R4), compacted; made before the task starts. None for a
+    /// source without tables.
+    pub schema: Option<String>,
 }
 
 /// What the worker knows when a task starts.

@@ -41,7 +41,7 @@ pub(crate) fn backups(config: &Config) -> Result<Option<PathBuf>, Problem> {
     Ok(Some(absolute(text)))
 }
 
-fn apart(key: &str, text: &str, config: &Config) -> Result<(), Problem> {
+pub(crate) fn apart(key: &str, text: &str, config: &Config) -> Result<(), Problem> {
     let (dir, data_dir) = (absolute(text), absolute(config.text("data_dir")));
     if !dir.starts_with(&data_dir) && !data_dir.starts_with(&dir) {
         return Ok(());

@@ -5,7 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use highwater_connector::{ConfigKey, Importance, KeyType, SourceConnector};
+use highwater_connector::{
+    ConfigKey, Importance, KeyType, SinkConnector as _, SourceConnector as _,
+};
 use highwater_log::{TOPIC_SETTINGS, TopicSetting};
 
 fn page() -> PathBuf {
@@ -94,6 +96,11 @@ fn the_configuration_reference_says_what_the_code_says() {
     let fresh = with_section(&page_text, "server keys", &table(server.keys()));
     let fresh = with_section(&fresh, "worker keys", &table(&highwater_worker::worker_keys()));
     let fresh = with_section(&fresh, "postgres keys", &table(postgres.config().keys()));
+    let allowed = highwater_file::AllowedPaths::new(crate::settings::ALLOWED_PATHS, []);
+    let source = highwater_file::FileSourceConnector::new(allowed.clone());
+    let sink = highwater_file::FileSinkConnector::new(allowed);
+    let fresh = with_section(&fresh, "file source keys", &table(source.config().keys()));
+    let fresh = with_section(&fresh, "file sink keys", &table(sink.config().keys()));
     let fresh = with_section(&fresh, "topic keys", &topic_table());
     holds(&page(), &fresh);
 }

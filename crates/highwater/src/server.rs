@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_connector::SourceConnector;
+use highwater_file::{AllowedPaths, FileSourceConnector};
 use highwater_kafka::{Bootstrap, KafkaError};
 use highwater_postgres::PostgresConnector;
 use highwater_streams::{Streams, StreamsConfig};
@@ -48,8 +49,9 @@ const STARTING: Duration = Duration::from_secs(2);
 const HTTP_FILES: u64 = 10;
 
 /// The source systems of this release: one line a system.
-fn sources() -> Vec<Arc<dyn SourceConnector>> {
-    vec![Arc::new(PostgresConnector::new())]
+fn sources(settings: &Settings) -> Vec<Arc<dyn SourceConnector>> {
+    let allowed = AllowedPaths::new(settings::ALLOWED_PATHS, settings.allowed_paths.clone());
+    vec![Arc::new(PostgresConnector::new()), Arc::new(FileSourceConnector::new(allowed))]
 }
 
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
@@ -225,7 +227,7 @@ async fn start_worker(
 ) -> Result<Worker, Failure> {
     let mut config = WorkerConfig::new(bootstrap, &http.to_string());
     config.offset_flush_interval = settings.offset_flush_interval;
-    let started = Worker::start(config, sources()).await;
+    let started = Worker::start(config, sources(settings)).await;
     started.map_err(|error| {
         let WorkerError::Log { source, .. } = &error;
         lasting(source)

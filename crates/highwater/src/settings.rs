@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) compaction: CompactionConfig,
     pub(crate) coordinators: CoordinatorConfig,
     pub(crate) offset_flush_interval: Duration,
+    /// Folders below which connectors may open files.
+    pub(crate) allowed_paths: Vec<PathBuf>,
     pub(crate) stream_linger: Duration,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_format: LogFormat,
@@ -79,6 +81,7 @@ impl Settings {
             ("HTTP", self.http_listen.to_string()),
             ("further Host names", self.allowed_hosts.join(", ")),
             ("offset flush", format!("{:?}", self.offset_flush_interval)),
+            ("files of connectors", below(&self.allowed_paths)),
             ("stream linger", format!("{:?}", self.stream_linger)),
             ("shutdown within", format!("{:?}", self.shutdown_timeout)),
             ("log lines", format!("{:?}, {}", self.log_format, self.log_level).to_lowercase()),
@@ -86,6 +89,11 @@ impl Settings {
         let facts = [log, Vec::from(others)].concat();
         format!("the settings are valid\n{}", output::facts(&facts))
     }
+}
+
+fn below(folders: &[PathBuf]) -> String {
+    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    if folders.is_empty() { "none".to_owned() } else { format!("below {}", folders.join(", ")) }
 }
 
 fn folder(dir: Option<&PathBuf>) -> String {
@@ -101,6 +109,9 @@ const KAFKA_CONNECTIONS: &str = "Connections of Kafka clients open at once, at m
 const AUTO_CREATE: &str = "Whether a topic that a Kafka client names and that is not there is made, with one partition and default settings, where the client asks for that and may make it. Kafka's auto.create.topics.enable, whose default is true.";
 const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart, at most a tenth of the open files. Where all are taken, the oldest one that has not brought a request yet makes room.";
 const PRODUCER_EXPIRATION: &str = "How long a partition remembers a producer that is silent, so that what it sends again is not appended again, in milliseconds; one whose transaction is open is never forgotten. Kafka's producer.id.expiration.ms.";
+/// Key of the folders below which connectors may open files (rule A4).
+pub(crate) const ALLOWED_PATHS: &str = "worker.allowed_paths";
+const ALLOWED_PATHS_TEXT: &str = "Folders below which file connectors may read and write, symbolic links followed. Whoever may make connectors can read and write all that the server's user can there: never a folder with the server's own data, configuration or keys. Empty: no file is opened for a connector.";
 const MILLIS: KeyType = KeyType::Int { min: 1, max: i64::MAX };
 const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 
@@ -196,6 +207,7 @@ fn keys_of_parts() -> Vec<ConfigKey> {
             Medium,
             "Longest time between an acknowledgement and the offset record that covers it, in milliseconds.",
         ),
+        key(ALLOWED_PATHS, KeyType::List, Some(""), Medium, ALLOWED_PATHS_TEXT),
         key(
             "streams.linger_ms",
             millis(0, 1_000),
@@ -225,6 +237,13 @@ fn keys_of_parts() -> Vec<ConfigKey> {
             "Least level of the log lines: error, warn, info, debug, trace, or one for each part, such as highwater_worker=debug,info. Flag --log-level; the environment variable HIGHWATER_LOG stands for it.",
         ),
     ]
+}
+
+/// A connector that may write into the data folder could rewrite the log.
+fn allowed_paths(config: &Config) -> Result<Vec<PathBuf>, Problem> {
+    let paths = config.list(ALLOWED_PATHS);
+    paths.iter().try_for_each(|path| copy_settings::apart(ALLOWED_PATHS, path, config))?;
+    Ok(paths.into_iter().map(PathBuf::from).collect())
 }
 
 /// Reads the file, if one is named, and lays the flags over it.
@@ -330,6 +349,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         coordinators: coordinator_settings::config(&config)
             .map_err(|problem| refused(place, &[problem]))?,
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
+        allowed_paths: allowed_paths(&config).map_err(|problem| refused(place, &[problem]))?,
         stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {
@@ -516,6 +536,18 @@ mod tests {
         assert_eq!(settings.kafka_listen.to_string(), "127.0.0.1:9092");
         assert_eq!(settings.http_listen.to_string(), "127.0.0.1:8083");
         assert_eq!(settings.offset_flush_interval, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn connectors_open_no_file_unless_a_folder_apart_from_the_log_is_named() {
+        assert!(with(ServerFlags::default(), "").unwrap().allowed_paths.is_empty());
+        let of = |paths: &str| format!("data_dir = '/a/log'\nworker.allowed_paths = [{paths}]");
+        let settings = with(ServerFlags::default(), &of("'/srv/in', '/srv/out'")).unwrap();
+        assert_eq!(settings.allowed_paths, [PathBuf::from("/srv/in"), PathBuf::from("/srv/out")]);
+        for paths in ["'/a'", "'/srv', '/a/log/topics'", "'/'"] {
+            let what = refusal(&of(paths));
+            assert!(what.contains("worker.allowed_paths") && what.contains("apart"), "{what}");
+        }
     }
 
     #[test]

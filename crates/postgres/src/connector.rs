@@ -64,7 +64,8 @@ impl SourceConnector for PostgresConnector {
     }
 
     fn topics(&self, config: &Config) -> Topics {
-        Topics { routing: routing(config), schema: schema_topic(config.text("topic.prefix")) }
+        let schema = Some(schema_topic(config.text("topic.prefix")));
+        Topics { routing: routing(config), schema }
     }
 
     fn fingerprint(&self, config: &Config) -> String {

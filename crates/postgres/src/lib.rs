@@ -38,7 +38,7 @@
 //! .map(|(name, value)| (name.to_owned(), value.to_owned()))
 //! .into();
 //! let config = connector.config().parse(&values, &[]).unwrap();
-//! assert_eq!(connector.topics(&config).schema, "shop.schema");
+//! assert_eq!(connector.topics(&config).schema.as_deref(), Some("shop.schema"));
 //! ```
 
 mod auth;

@@ -32,7 +32,7 @@ impl TopicNames {
     /// Names of a connector with this routing.
     pub(crate) fn new(routing: &Routing) -> Self {
         let kind = match routing {
-            Routing::Trail(trail) => Kind::Trail(Arc::from(trail.as_str())),
+            Routing::Trail(topic) | Routing::Topic(topic) => Kind::Trail(Arc::from(topic.as_str())),
             Routing::Tables(prefix) => {
                 Kind::Tables { prefix: prefix.clone(), owners: HashMap::new() }
             }

@@ -61,14 +61,15 @@ impl Herder {
             let message = format!(
                 "leads to topic {topic}; names that begin with highwater. are for the server's own topics"
             );
-            return Err(vec![Problem { key: "topic.prefix".to_owned(), message }]);
+            let key = ownership::key(&plan.topics).to_owned();
+            return Err(vec![Problem { key, message }]);
         }
         let others = self.other_plans(&plan.name);
         let others = others.iter().map(|other| (other.name.as_str(), &other.topics));
         match ownership::owner(&plan.topics, others) {
             None => Ok(()),
             Some((owner, topic)) => Err(vec![Problem {
-                key: "topic.prefix".to_owned(),
+                key: ownership::key(&plan.topics).to_owned(),
                 message: format!(
                     "leads to topic {topic}, which connector {owner} owns; a topic has one owner"
                 ),

@@ -124,8 +124,10 @@ async fn outbox(
 
 async fn task_topics(pipeline: &Pipeline, cluster: &Cluster) -> Result<TaskTopics, ConnectorError> {
     let admin = &cluster.admin;
-    let schema = pipeline.topics.schema.as_str();
-    let mut known = vec![(Arc::from(schema), task_topics::facts(admin, schema).await?)];
+    let mut known = Vec::new();
+    if let Some(schema) = pipeline.topics.schema.as_deref() {
+        known.push((Arc::from(schema), task_topics::facts(admin, schema).await?));
+    }
     if let Routing::Trail(trail) = &pipeline.topics.routing {
         known.push((Arc::from(trail.as_str()), task_topics::facts(admin, trail).await?));
         return Ok(TaskTopics::fixed(known));
@@ -141,7 +143,10 @@ async fn start(
     stop: StopSignal,
     status: watch::Sender<Status>,
 ) -> Result<Running, ConnectorError> {
-    let tables = table_descriptions(cluster, &pipeline.topics.schema).await?;
+    let tables = match &pipeline.topics.schema {
+        Some(schema) => table_descriptions(cluster, schema).await?,
+        None => Vec::new(),
+    };
     let in_transaction = origin
         .offset
         .as_ref()

@@ -7,9 +7,21 @@ const RESERVED: &str = "highwater.";
 
 /// A topic of a connector that could be one of the server's own.
 pub(crate) fn internal(topics: &Topics) -> Option<&str> {
-    let (Routing::Trail(first) | Routing::Tables(first)) = &topics.routing;
-    let mut written = [first, &topics.schema].into_iter();
-    written.find(|topic| topic.starts_with(RESERVED)).map(String::as_str)
+    written(topics).find(|topic| topic.starts_with(RESERVED)).map(String::as_str)
+}
+
+/// The topics that it names, the prefix of those of tables among them.
+fn written(topics: &Topics) -> impl Iterator<Item = &String> {
+    let (Routing::Trail(first) | Routing::Tables(first) | Routing::Topic(first)) = &topics.routing;
+    [first].into_iter().chain(&topics.schema)
+}
+
+/// The configuration key that leads to a topic of these.
+pub(crate) const fn key(topics: &Topics) -> &'static str {
+    match topics.routing {
+        Routing::Trail(_) | Routing::Tables(_) => "topic.prefix",
+        Routing::Topic(_) => "topic",
+    }
 }
 
 /// The connector among `others` that owns a topic which `wanted` would write (rule R2).
@@ -25,15 +37,20 @@ pub(crate) fn owner<'a>(
 
 /// A topic of `theirs` that `mine` would write, too. Topics of tables are known by their prefix.
 fn shared(mine: &Topics, theirs: &Topics) -> Option<String> {
-    let (Routing::Trail(first) | Routing::Tables(first)) = &theirs.routing;
+    if matches!((&mine.routing, &theirs.routing), (Routing::Topic(_), Routing::Topic(_))) {
+        // Neither owns it.
+        return None;
+    }
     let meets = |topic: &&String| match &mine.routing {
-        Routing::Trail(trail) => trail == *topic || mine.schema == **topic,
+        Routing::Trail(own) | Routing::Topic(own) => {
+            own == *topic || mine.schema.as_ref() == Some(*topic)
+        }
         Routing::Tables(prefix) => {
             let below = topic.strip_prefix(prefix.as_str());
             below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         }
     };
-    [first, &theirs.schema].into_iter().find(meets).cloned()
+    written(theirs).find(meets).cloned()
 }
 
 /// The connector among `others` that has claimed something of `wanted`, and what.
@@ -62,7 +79,8 @@ mod tests {
     }
 
     fn topics(trail: &str) -> Topics {
-        Topics { routing: Routing::Trail(trail.to_owned()), schema: format!("{trail}.schema") }
+        let schema = Some(format!("{trail}.schema"));
+        Topics { routing: Routing::Trail(trail.to_owned()), schema }
     }
 
     #[test]
@@ -84,7 +102,7 @@ mod tests {
     fn topics_of_tables_are_owned_by_their_prefix() {
         let tables = |prefix: &str| Topics {
             routing: Routing::Tables(prefix.to_owned()),
-            schema: format!("{prefix}.schema"),
+            schema: Some(format!("{prefix}.schema")),
         };
         let owned = |wanted: Topics, other: Topics| {
             owner(&wanted, [("a", &other)].into_iter()).map(|(_, topic)| topic)
@@ -101,6 +119,20 @@ mod tests {
         );
         assert_eq!(owned(tables("shop"), tables("shops")), None);
         assert_eq!(owned(tables("shop"), topics("crm")), None);
+    }
+
+    #[test]
+    fn a_topic_without_an_owner_is_shared_but_no_trail_is_written_by_others() {
+        let topic = |name: &str| Topics { routing: Routing::Topic(name.to_owned()), schema: None };
+        let shared = |wanted: &Topics, other: &Topics| {
+            owner(wanted, [("a", other)].into_iter()).map(|(name, topic)| (name.to_owned(), topic))
+        };
+        assert_eq!(shared(&topic("t"), &topic("t")), None);
+        for (wanted, other) in [(topic("shop"), topics("shop")), (topics("shop"), topic("shop"))] {
+            assert_eq!(shared(&wanted, &other), Some(("a".to_owned(), "shop".to_owned())));
+        }
+        assert_eq!(shared(&topic("shop.schema"), &topics("shop")).unwrap().1, "shop.schema");
+        assert_eq!((key(&topic("t")), key(&topics("t"))), ("topic", "topic.prefix"));
     }
 
     #[test]

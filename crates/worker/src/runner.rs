@@ -100,7 +100,7 @@ pub(crate) fn spawn(
         trouble: None,
     };
     // Of the least level that can be left out, so that no line goes without the name.
-    let span = tracing::error_span!("connector", connector = name, task);
+    let span = tracing::error_span!(parent: None, "connector", connector = name, task);
     let ended = tokio::spawn(runner.run().instrument(span));
     (Line { wish, status: seen }, ended)
 }

@@ -33,10 +33,10 @@ pub(crate) async fn ensure_connector(
     admin: &Admin,
     pipeline: &Pipeline,
 ) -> Result<(), ConnectorError> {
-    let schema = pipeline.topics.schema.as_str();
     if let Routing::Trail(trail) = &pipeline.topics.routing {
         ensure_trail(admin, trail, pipeline).await?;
     }
+    let Some(schema) = pipeline.topics.schema.as_deref() else { return Ok(()) };
     let configs = [&STATE[..], &[(OWNER, pipeline.name.as_str())]].concat();
     create(admin, schema, 1, &configs).await.map_err(|error| log_error(&error))?;
     check(admin, schema, Use::Schema).await

@@ -233,7 +233,7 @@ impl SourceConnector for Fake {
 
     fn topics(&self, config: &Config) -> Topics {
         let trail = config.text("topic.prefix").to_owned();
-        let schema = schema_topic(&trail);
+        let schema = Some(schema_topic(&trail));
         let routing = match config.text("topic.routing") {
             "table" => Routing::Tables(trail),
             _ => Routing::Trail(trail),
@@ -315,7 +315,7 @@ impl FakeTask {
     /// Topic and partition of a record.
     fn place(&self) -> (Arc<str>, Option<i32>) {
         match &self.topics.routing {
-            Routing::Trail(trail) => (trail.as_str().into(), Some(0)),
+            Routing::Trail(topic) | Routing::Topic(topic) => (topic.as_str().into(), Some(0)),
             Routing::Tables(prefix) if self.part.is_empty() => {
                 (format!("{prefix}.public.t").into(), None)
             }
@@ -375,7 +375,7 @@ impl FakeTask {
         };
         SourceRecord {
             kind: RecordKind::TableDescription,
-            topic: self.topics.schema.as_str().into(),
+            topic: self.topics.schema.as_deref().unwrap().into(),
             partition: Some(0),
             key: Some(serde_json::to_vec(&table.key()).unwrap().into()),
             value: Some(serde_json::to_vec(&table).unwrap().into()),

@@ -1,0 +1,172 @@
+//! The kind of sink, and one running writer of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use highwater_connector::{
+    Claim, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Fact, Importance, KeyType,
+    SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask,
+};
+
+use crate::allowed::AllowedPaths;
+use crate::error;
+use crate::value;
+use crate::writer::Writer;
+
+const FILE: &str = "file";
+
+/// The file sink: the value of each record becomes a line at the end of a file.
+pub struct FileSinkConnector {
+    allowed: AllowedPaths,
+    def: ConfigDef,
+}
+
+impl FileSinkConnector {
+    /// A file sink that writes below `allowed` only.
+    pub fn new(allowed: AllowedPaths) -> Self {
+        let file = ConfigKey::new(
+            FILE,
+            KeyType::String,
+            None,
+            Importance::High,
+            "File to append to; made when it is not there. It must lie below the server's worker.allowed_paths. The server has no standard output, which Kafka Connect writes to without this key.",
+        );
+        Self { allowed, def: ConfigDef::new(vec![file]) }
+    }
+
+    fn path(config: &Config) -> PathBuf {
+        PathBuf::from(config.text(FILE))
+    }
+}
+
+#[async_trait]
+impl SinkConnector for FileSinkConnector {
+    fn classes(&self) -> &'static [&'static str] {
+        &[
+            "org.apache.kafka.connect.file.FileStreamSinkConnector",
+            "FileStreamSinkConnector",
+            "FileStreamSink",
+            "file-sink",
+        ]
+    }
+
+    fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn config(&self) -> &ConfigDef {
+        &self.def
+    }
+
+    fn claims(&self, config: &Config) -> Vec<Claim> {
+        let path = Self::path(config);
+        let place = self.allowed.resolve(&path).unwrap_or(path);
+        vec![Claim { key: FILE, what: format!("the end of file {}", place.display()) }]
+    }
+
+    fn task(&self, config: &Config) -> Result<Box<dyn SinkTask>, ConnectorError> {
+        let path = Self::path(config);
+        if config.text(FILE).trim().is_empty() {
+            let what = "file is empty; standard output is not written by a server".to_owned();
+            let kind = ErrorKind::Configuration;
+            return Err(ConnectorError::stop("CONFIG_INVALID", kind, what, "set file"));
+        }
+        self.allowed.resolve(&path).map_err(|error| error::failed(&path, "written", &error))?;
+        let allowed = self.allowed.clone();
+        Ok(Box::new(FileSinkTask { path, allowed, writer: None, context: None, lines: 0 }))
+    }
+}
+
+struct FileSinkTask {
+    path: PathBuf,
+    allowed: AllowedPaths,
+    /// The open file; none while a thread writes to it, and after that thread has failed.
+    writer: Option<Writer>,
+    context: Option<Arc<dyn SinkContext>>,
+    /// Lines appended in this run.
+    lines: u64,
+}
+
+impl FileSinkTask {
+    /// Has a thread of its own do something with the file.
+    async fn with_file(
+        &mut self,
+        act: impl FnOnce(&mut Writer) -> Result<(), ConnectorError> + Send + 'static,
+    ) -> Result<(), ConnectorError> {
+        let (writer, path, allowed) = (self.writer.take(), self.path.clone(), self.allowed.clone());
+        let act = move || {
+            let mut writer = match writer {
+                Some(writer) => writer,
+                None => match Writer::open(&path, &allowed) {
+                    Ok(writer) => writer,
+                    Err(error) => return (None, Err(error)),
+                },
+            };
+            let done = act(&mut writer);
+            (Some(writer), done)
+        };
+        let (writer, done) = tokio::task::spawn_blocking(act).await.map_err(|error| {
+            ConnectorError::again("FILE_FAILED", ErrorKind::Source, error.to_string())
+        })?;
+        self.writer = writer;
+        done
+    }
+
+    /// The records as lines; those that are none are reported.
+    async fn lines(&self, records: &[SinkRecord]) -> Result<Vec<u8>, ConnectorError> {
+        let mut lines = Vec::new();
+        for record in records {
+            match value::decode(record.value.as_ref()) {
+                Ok(line) => {
+                    lines.extend_from_slice(line.as_bytes());
+                    lines.push(b'\n');
+                }
+                Err(why) => {
+                    let place = format!("{}@{}", record.from, record.offset);
+                    let error = error::not_a_line(&place, &why);
+                    match &self.context {
+                        Some(context) => context.report(record, error).await?,
+                        None => return Err(error),
+                    }
+                }
+            }
+        }
+        Ok(lines)
+    }
+}
+
+#[async_trait]
+impl SinkTask for FileSinkTask {
+    async fn start(&mut self, context: Arc<dyn SinkContext>) -> Result<(), ConnectorError> {
+        self.context = Some(context);
+        self.with_file(|_| Ok(())).await
+    }
+
+    async fn put(&mut self, records: &[SinkRecord]) -> Result<usize, ConnectorError> {
+        let lines = self.lines(records).await?;
+        if !lines.is_empty() {
+            self.with_file(move |writer| writer.append(&lines)).await?;
+        }
+        self.lines += records.len() as u64;
+        Ok(records.len())
+    }
+
+    /// What was appended is durable once the file is synced.
+    async fn pre_commit(&mut self, accepted: &SinkOffsets) -> Result<SinkOffsets, ConnectorError> {
+        self.with_file(Writer::sync).await?;
+        Ok(accepted.clone())
+    }
+
+    async fn stop(&mut self) {
+        self.writer = None;
+    }
+
+    fn activity(&self) -> String {
+        format!("Writes to {}; {} lines in this run", self.path.display(), self.lines)
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        vec![("lines", self.lines.to_string())]
+    }
+}

@@ -1,0 +1,246 @@
+//! The kind of source.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use highwater_connector::{
+    Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Importance, KeyType, OffsetChange,
+    OffsetVerdict, Routing, SourceConnector, SourceOffset, SourcePartition, SourceTask, Topics,
+};
+use serde_json::Map;
+
+use crate::allowed::AllowedPaths;
+use crate::error;
+use crate::reader::Bounds;
+use crate::source_task::FileSourceTask;
+
+const FILE: &str = "file";
+const TOPIC: &str = "topic";
+const BATCH: &str = "batch.size";
+const LONGEST: &str = "line.max.bytes";
+
+/// Fields of the offset and its partition, as Kafka Connect's file source names them.
+const FILENAME: &str = "filename";
+const POSITION: &str = "position";
+
+/// The file source: each line of a file becomes a record of a topic, as it is appended.
+pub struct FileSourceConnector {
+    allowed: AllowedPaths,
+    def: ConfigDef,
+}
+
+impl FileSourceConnector {
+    /// A file source that reads below `allowed` only.
+    pub fn new(allowed: AllowedPaths) -> Self {
+        Self { allowed, def: ConfigDef::new(keys()) }
+    }
+}
+
+fn keys() -> Vec<ConfigKey> {
+    use Importance::{High, Low};
+    vec![
+        ConfigKey::new(
+            FILE,
+            KeyType::String,
+            None,
+            High,
+            "File to read, line by line; it may come later. It must lie below the server's worker.allowed_paths. The server has no standard input, which Kafka Connect reads without this key.",
+        ),
+        ConfigKey::new(
+            TOPIC,
+            KeyType::String,
+            None,
+            High,
+            "Topic that the lines go to; made when it is not there.",
+        ),
+        ConfigKey::new(
+            BATCH,
+            KeyType::Int { min: 1, max: 1_000_000 },
+            Some("2000"),
+            Low,
+            "Lines read at once.",
+        ),
+        ConfigKey::new(
+            LONGEST,
+            KeyType::Int { min: 1, max: 1 << 30 },
+            Some("10485760"),
+            Low,
+            "Longest line in bytes. The task stops at a longer one.",
+        ),
+    ]
+}
+
+/// The position in an offset.
+///
+/// # Errors
+/// `FILE_OFFSET_INVALID` when there is none.
+pub(crate) fn position_of(offset: &SourceOffset) -> Result<u64, ConnectorError> {
+    let position = offset.number(POSITION).and_then(|position| u64::try_from(position).ok());
+    position.ok_or_else(|| error::offset_invalid(&offset.to_string()))
+}
+
+/// The offset of a position.
+pub(crate) fn offset_of(position: u64) -> SourceOffset {
+    let mut offset = SourceOffset::default();
+    offset.set(POSITION, position);
+    offset
+}
+
+fn required<'a>(config: &'a Config, key: &str, why: &str) -> Result<&'a str, ConnectorError> {
+    let value = config.text(key);
+    if !value.trim().is_empty() {
+        return Ok(value);
+    }
+    let what = format!("{key} is empty; {why}");
+    Err(ConnectorError::stop(
+        "CONFIG_INVALID",
+        ErrorKind::Configuration,
+        what,
+        format!("set {key}"),
+    ))
+}
+
+#[async_trait]
+impl SourceConnector for FileSourceConnector {
+    fn classes(&self) -> &'static [&'static str] {
+        &[
+            "org.apache.kafka.connect.file.FileStreamSourceConnector",
+            "FileStreamSourceConnector",
+            "FileStreamSource",
+            "file-source",
+        ]
+    }
+
+    fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn config(&self) -> &ConfigDef {
+        &self.def
+    }
+
+    fn partition(&self, config: &Config) -> SourcePartition {
+        let file = config.text(FILE).to_owned();
+        SourcePartition(Map::from_iter([(FILENAME.to_owned(), file.into())]))
+    }
+
+    fn topics(&self, config: &Config) -> Topics {
+        Topics { routing: Routing::Topic(config.text(TOPIC).to_owned()), schema: None }
+    }
+
+    fn fingerprint(&self, config: &Config) -> String {
+        config.text(FILE).to_owned()
+    }
+
+    /// Lines are not bound together.
+    fn before_open_transaction(&self, _: &SourceOffset) -> Option<SourceOffset> {
+        None
+    }
+
+    async fn check_offset_change(
+        &self,
+        config: &Config,
+        change: &OffsetChange,
+    ) -> Result<OffsetVerdict, ConnectorError> {
+        let Some(wanted) = &change.wanted else { return Ok(OffsetVerdict::Accepted(None)) };
+        let refused = |what: String, remedy: &str| {
+            Ok(OffsetVerdict::Refused { what, remedy: remedy.to_owned() })
+        };
+        let position = match position_of(wanted) {
+            Ok(position) => position,
+            Err(error) => return refused(error.what, "give {\"position\": BYTES}"),
+        };
+        let path = PathBuf::from(config.text(FILE));
+        let length = tokio::fs::metadata(&path).await.map_or(u64::MAX, |found| found.len());
+        if position > length {
+            let what = format!("{} holds {length} bytes, not {position}", path.display());
+            return refused(what, "give a position within the file");
+        }
+        let current = change.current.as_ref().and_then(|current| position_of(current).ok());
+        match current {
+            Some(current) if position > current && !change.allow_skip => refused(
+                format!(
+                    "position {position} lies ahead of {current}: the lines between are skipped"
+                ),
+                "ask for it with allow_skip (highwater offsets set --allow-skip)",
+            ),
+            _ => Ok(OffsetVerdict::Accepted(Some(wanted.clone()))),
+        }
+    }
+
+    fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {
+        let file = required(config, FILE, "standard input is not read by a server")?;
+        let topic = required(config, TOPIC, "the lines must go somewhere")?;
+        let path = PathBuf::from(file);
+        self.allowed.resolve(&path).map_err(|error| error::failed(&path, "read", &error))?;
+        let size = |key| usize::try_from(config.int(key)).unwrap_or(1);
+        let bounds = Bounds {
+            path,
+            allowed: self.allowed.clone(),
+            batch: size(BATCH),
+            longest: size(LONGEST),
+            longest_key: LONGEST,
+        };
+        Ok(Box::new(FileSourceTask::new(bounds, topic)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(dir: &tempfile::TempDir, more: &[(&str, &str)]) -> Config {
+        let file = dir.path().join("lines").display().to_string();
+        let own = [(FILE, file.as_str()), (TOPIC, "t")];
+        let pairs = own.iter().chain(more).map(|(key, value)| ((*key).into(), (*value).into()));
+        ConfigDef::new(keys()).parse(&pairs.collect(), &[]).unwrap()
+    }
+
+    fn connector(dir: &tempfile::TempDir) -> FileSourceConnector {
+        FileSourceConnector::new(AllowedPaths::new("the.setting", [dir.path().to_owned()]))
+    }
+
+    #[test]
+    fn offsets_are_those_of_kafka_connects_file_source() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(&dir, &[]);
+        let partition = serde_json::to_string(&connector(&dir).partition(&config)).unwrap();
+        assert_eq!(partition, format!("{{\"filename\":\"{}\"}}", config.text(FILE)));
+        assert_eq!(offset_of(7).to_string(), r#"{"position":7}"#);
+        assert_eq!(position_of(&offset_of(u64::from(u32::MAX))).unwrap(), u64::from(u32::MAX));
+        for wrong in [r#"{"position":-1}"#, r#"{"position":"x"}"#, "{}"] {
+            let offset: SourceOffset = serde_json::from_str(wrong).unwrap();
+            assert_eq!(position_of(&offset).unwrap_err().code, "FILE_OFFSET_INVALID");
+        }
+    }
+
+    #[test]
+    fn standard_input_and_what_is_not_allowed_are_refused_before_anything_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = |more: &[(&str, &str)]| match connector(&dir).task(&config(&dir, more)) {
+            Err(error) => error.what,
+            Ok(_) => String::new(),
+        };
+        assert_eq!(refused(&[]), "");
+        assert!(refused(&[(FILE, "")]).contains("standard input is not read"));
+        assert!(refused(&[(TOPIC, " ")]).contains("topic is empty"));
+        assert!(refused(&[(FILE, "/etc/passwd")]).contains("the.setting"));
+    }
+
+    #[tokio::test]
+    async fn an_offset_goes_forward_only_when_that_is_asked_for_and_never_beyond_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("lines"), "12345678").unwrap();
+        let config = config(&dir, &[]);
+        let connector = connector(&dir);
+        let asked = async |wanted: u64, allow_skip| {
+            let (current, wanted) = (Some(offset_of(4)), Some(offset_of(wanted)));
+            let change = OffsetChange { current, wanted, allow_skip };
+            let verdict = connector.check_offset_change(&config, &change).await.unwrap();
+            matches!(verdict, OffsetVerdict::Accepted(_))
+        };
+        assert!(asked(0, false).await && asked(4, false).await);
+        assert!(!asked(5, false).await && asked(5, true).await);
+        assert!(asked(8, true).await && !asked(9, true).await);
+    }
+}

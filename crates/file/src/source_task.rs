@@ -1,0 +1,120 @@
+//! One running reader of a file.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use highwater_connector::{
+    ColumnStates, ConnectorError, ErrorKind, Fact, OffsetStore, Position, RecordKind, SourceItem,
+    SourceOffset, SourceRecord, SourceTask, Start,
+};
+
+use crate::reader::{Bounds, Line, Reader};
+use crate::source::{offset_of, position_of};
+use crate::value;
+
+/// How long a poll waits at the end of the file, and for a file that is not there.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A place in the file.
+#[derive(Debug)]
+struct Place(u64);
+
+impl Position for Place {
+    fn offset(&self) -> SourceOffset {
+        offset_of(self.0)
+    }
+}
+
+/// See the module's text.
+pub(crate) struct FileSourceTask {
+    bounds: Bounds,
+    topic: Arc<str>,
+    /// The next byte to read.
+    position: u64,
+    /// The open file; none while it is not there, and while a thread reads it.
+    reader: Option<Reader>,
+    at_end: bool,
+}
+
+impl FileSourceTask {
+    pub(crate) fn new(bounds: Bounds, topic: &str) -> Self {
+        Self { bounds, topic: topic.into(), position: 0, reader: None, at_end: false }
+    }
+
+    /// Reads in a thread of its own: a file can lie on a disk that does not answer.
+    async fn read(&mut self) -> Result<Option<Vec<Line>>, ConnectorError> {
+        let (reader, bounds, position) = (self.reader.take(), self.bounds.clone(), self.position);
+        let read = move || {
+            let reader = match reader {
+                Some(reader) => Some(reader),
+                None => Reader::open(bounds, position)?,
+            };
+            let Some(mut reader) = reader else { return Ok(None) };
+            let lines = reader.read()?;
+            Ok(Some((reader, lines)))
+        };
+        let read = tokio::task::spawn_blocking(read).await.map_err(|error| {
+            ConnectorError::again("FILE_FAILED", ErrorKind::Source, error.to_string())
+        })?;
+        let Some((reader, lines)) = read? else { return Ok(None) };
+        self.reader = Some(reader);
+        Ok(Some(lines))
+    }
+
+    fn item(&self, (line, position): &Line) -> SourceItem {
+        SourceItem::Record(SourceRecord {
+            kind: RecordKind::Event,
+            topic: Arc::clone(&self.topic),
+            partition: None,
+            key: None,
+            value: Some(value::encode(line)),
+            other_key: None,
+            hw: None,
+            states: ColumnStates::default(),
+            position: Arc::new(Place(*position)),
+            boundary: true,
+        })
+    }
+}
+
+#[async_trait]
+impl SourceTask for FileSourceTask {
+    async fn start(&mut self, start: Start, _: Arc<dyn OffsetStore>) -> Result<(), ConnectorError> {
+        self.position = start.offset.as_ref().map_or(Ok(0), position_of)?;
+        Ok(())
+    }
+
+    async fn poll(&mut self) -> Result<Vec<SourceItem>, ConnectorError> {
+        let lines = self.read().await?.unwrap_or_default();
+        self.at_end = lines.is_empty();
+        if let Some((_, position)) = lines.last() {
+            self.position = *position;
+        } else {
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(lines.iter().map(|line| self.item(line)).collect())
+    }
+
+    /// A file is told nothing.
+    async fn committed(&mut self, _: &dyn Position) -> Result<(), ConnectorError> {
+        Ok(())
+    }
+
+    async fn stop(&mut self) {
+        self.reader = None;
+    }
+
+    fn activity(&self) -> String {
+        let (path, position) = (self.bounds.path.display(), self.position);
+        match &self.reader {
+            None => format!("Waits for {path} to be there"),
+            Some(_) if self.at_end => format!("Waits for more of {path}, at byte {position}"),
+            Some(_) => format!("Reads {path}, at byte {position}"),
+        }
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        vec![("position", self.position.to_string())]
+    }
+}
