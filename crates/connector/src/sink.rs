@@ -76,8 +76,8 @@ pub trait SinkConnector: Send + Sync {
 #[async_trait]
 pub trait SinkContext: Send + Sync {
     /// Reads a partition on from `offset`: back, to be given again what was lost, or to where the
-    /// sink's own records say that it stands. Takes effect before the next [`SinkTask::put`]; what
-    /// is accepted and durable is then counted from there.
+    /// sink's own records say that it stands. Takes effect before the next [`SinkTask::put`]. It makes
+    /// nothing durable: what was accepted below `offset` and is not durable stays so.
     fn rewind(&self, partition: &TopicPartition, offset: i64);
 
     /// Asks for [`SinkTask::pre_commit`] soon, before its interval has passed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use highwater_protocol::{
     ErrorCode, OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+    OffsetCommitResponse, OffsetCommitResponsePartition, OffsetCommitResponseTopic,
     OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchResponse,
     OffsetFetchResponseTopic, TopicPartition,
 };
@@ -105,10 +106,7 @@ async fn commit_once(
     offsets: &GroupOffsets,
 ) -> Result<Commit, Failure> {
     let answer = coordinator.ask(&commit_request(group, identity, offsets)).await?;
-    let answered = answer.topics.iter().flat_map(|topic| {
-        topic.partitions.iter().map(|told| (&topic.name, told.partition_index, told.error_code))
-    });
-    for (topic, partition, code) in answered {
+    for (topic, partition, code) in committed(answer) {
         let what = || format!("store the offset of group {group} for {topic}-{partition}");
         match identity.clone().held(code) {
             Next::Go => {}
@@ -120,6 +118,18 @@ async fn commit_once(
         }
     }
     Ok(Commit::Stored)
+}
+
+/// What became of each offset.
+fn committed(answer: OffsetCommitResponse) -> Vec<(Arc<str>, i32, ErrorCode)> {
+    let of_topic = |told: OffsetCommitResponseTopic| {
+        let topic: Arc<str> = told.name.into();
+        let partition = move |told: OffsetCommitResponsePartition| {
+            (Arc::clone(&topic), told.partition_index, told.error_code)
+        };
+        told.partitions.into_iter().map(partition)
+    };
+    answer.topics.into_iter().flat_map(of_topic).collect()
 }
 
 fn commit_request(group: &str, identity: &Identity, offsets: &GroupOffsets) -> OffsetCommitRequest {

@@ -39,6 +39,7 @@ mod configs;
 mod connector_changes;
 mod connector_runner;
 mod counters;
+mod dead_letters;
 #[doc(hidden)]
 pub mod fuzz;
 mod herder;
@@ -68,16 +69,28 @@ mod runner;
 mod scripted;
 mod secrets;
 mod settings;
+mod sink_batch;
+mod sink_desk;
+mod sink_keys;
+mod sink_ledger;
+#[cfg_attr(not(test), expect(dead_code, reason = "the herder runs sources alone so far"))]
+mod sink_opening;
+#[cfg(test)]
+mod sink_scripted;
+#[cfg_attr(not(test), expect(dead_code, reason = "the herder runs sources alone so far"))]
+mod sink_task;
 mod status;
 mod statuses;
 mod tail;
 mod task;
 mod task_configs;
 mod task_topics;
+mod tolerance;
 mod topics;
 mod worker;
 
 pub use counters::describe_metrics;
 pub use keys::worker_keys;
 pub use settings::{WorkerConfig, WriterFactory};
+pub use sink_keys::sink_keys;
 pub use worker::{Worker, WorkerError};

@@ -1,0 +1,124 @@
+//! What a sink asks of its task, from wherever it asks: rewinds, an early commit, and the fate of
+//! records that it cannot deliver.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex as SyncMutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use highwater_connector::{ConnectorError, SinkContext, SinkOffsets, SinkRecord, TopicPartition};
+use tokio::sync::Mutex;
+
+use crate::counters;
+use crate::dead_letters::{Cause, DeadLetters};
+use crate::sink_ledger::SinkLedger;
+use crate::tolerance::{Stage, Tolerance, Verdict};
+
+/// See the module's text.
+pub(crate) struct Desk {
+    pub(crate) connector: String,
+    pub(crate) task: u32,
+    /// Class of the sink.
+    pub(crate) class: &'static str,
+    pub(crate) tolerance: Tolerance,
+    pub(crate) dead_letters: Option<Mutex<DeadLetters>>,
+    pub(crate) ledger: SyncMutex<SinkLedger>,
+    pub(crate) rewinds: SyncMutex<SinkOffsets>,
+    pub(crate) commit_asked: AtomicBool,
+}
+
+/// Nothing panics while it is held.
+pub(crate) fn lock<T>(mutex: &SyncMutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Desk {
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, SinkLedger> {
+        lock(&self.ledger)
+    }
+
+    /// The rewinds asked for since.
+    pub(crate) fn take_rewinds(&self) -> SinkOffsets {
+        std::mem::take(&mut *lock(&self.rewinds))
+    }
+
+    /// Whether an early commit was asked for since.
+    pub(crate) fn take_commit(&self) -> bool {
+        self.commit_asked.swap(false, Ordering::AcqRel)
+    }
+
+    /// Goes on without a record: it is logged and put elsewhere as the configuration says.
+    ///
+    /// # Errors
+    /// When it cannot be put elsewhere; its offset is then never passed.
+    pub(crate) async fn skip(
+        &self,
+        record: &SinkRecord,
+        stage: Stage,
+        class: &str,
+        error: &ConnectorError,
+    ) -> Result<(), ConnectorError> {
+        self.log(record, stage, error);
+        counters::skipped(&self.connector);
+        let Some(dead_letters) = &self.dead_letters else { return Ok(()) };
+        self.ledger().bury(&record.from, record.offset);
+        let (connector, task) = (self.connector.as_str(), self.task);
+        let cause = Cause { connector, task, stage, class, error };
+        dead_letters.lock().await.send(record, &cause).await
+    }
+
+    fn log(&self, record: &SinkRecord, stage: Stage, error: &ConnectorError) {
+        if !self.tolerance.logs {
+            return;
+        }
+        let (stage, task) = (stage.name(), self.task);
+        if self.tolerance.logs_records {
+            let SinkRecord { from, offset, timestamp, .. } = record;
+            tracing::error!(%error, stage, task, %from, offset, timestamp, "a record is skipped");
+        } else {
+            tracing::error!(%error, stage, task, "a record is skipped");
+        }
+    }
+
+    /// Takes in which dead letters are acknowledged.
+    pub(crate) async fn collect(&self) -> Result<(), ConnectorError> {
+        let Some(dead_letters) = &self.dead_letters else { return Ok(()) };
+        let safe = dead_letters.lock().await.collect()?;
+        self.bury_all(&safe);
+        Ok(())
+    }
+
+    /// Waits until all dead letters are acknowledged.
+    pub(crate) async fn settle(&self) -> Result<(), ConnectorError> {
+        let Some(dead_letters) = &self.dead_letters else { return Ok(()) };
+        let safe = dead_letters.lock().await.settle().await?;
+        self.bury_all(&safe);
+        Ok(())
+    }
+
+    fn bury_all(&self, safe: &[(TopicPartition, i64)]) {
+        let mut ledger = self.ledger();
+        safe.iter().for_each(|(partition, offset)| ledger.buried(partition, *offset));
+    }
+}
+
+#[async_trait]
+impl SinkContext for Desk {
+    fn rewind(&self, partition: &TopicPartition, offset: i64) {
+        lock(&self.rewinds).insert(partition.clone(), offset);
+    }
+
+    fn request_commit(&self) {
+        self.commit_asked.store(true, Ordering::Release);
+    }
+
+    async fn report(
+        &self,
+        record: &SinkRecord,
+        error: ConnectorError,
+    ) -> Result<(), ConnectorError> {
+        match self.tolerance.judge_report() {
+            Verdict::Skip => self.skip(record, Stage::TaskPut, self.class, &error).await,
+            Verdict::Again(_) | Verdict::Stop => Err(error),
+        }
+    }
+}

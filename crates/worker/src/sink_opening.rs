@@ -1,0 +1,127 @@
+//! Opens a sink task: its configuration, its group, its dead letters.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use highwater_connector::{Config, ConnectorError, Problem, SinkConnector};
+use highwater_kafka::Consumer;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
+
+use crate::WorkerConfig;
+use crate::cluster::Cluster;
+use crate::dead_letters::DeadLetters;
+use crate::keys::{self, TaskSettings};
+use crate::pipeline::Properties;
+use crate::sink_batch::SinkBatch;
+use crate::sink_desk::Desk;
+use crate::sink_keys::{SinkSettings, sink_keys};
+use crate::sink_task::RunningSink;
+use crate::status::Status;
+use crate::task::StopSignal;
+use crate::tolerance::Tolerance;
+
+/// What a dead letter's headers may add to its record.
+const LETTER_HEADERS: usize = 64 << 10;
+
+/// A sink task's configuration, checked and resolved: what a run needs to know.
+pub(crate) struct SinkPipeline {
+    pub(crate) name: String,
+    /// Id of the task.
+    pub(crate) task: u32,
+    pub(crate) connector: Arc<dyn SinkConnector>,
+    pub(crate) config: Config,
+    pub(crate) settings: TaskSettings,
+    pub(crate) sink: SinkSettings,
+}
+
+impl SinkPipeline {
+    /// Checks the properties of task `task` of connector `name`.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub(crate) fn plan(
+        name: &str,
+        task: u32,
+        connector: &Arc<dyn SinkConnector>,
+        properties: &Properties,
+        worker: &WorkerConfig,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut keep = |found: Vec<Problem>| problems.extend(found);
+        let also: Vec<_> = keys::worker_keys().into_iter().chain(sink_keys()).collect();
+        let config = connector.config().parse(properties, &also).map_err(&mut keep).ok();
+        let settings = TaskSettings::read(properties, worker).map_err(&mut keep).ok();
+        let sink = SinkSettings::read(name, task, properties).map_err(&mut keep).ok();
+        let (Some(config), Some(settings), Some(sink)) = (config, settings, sink) else {
+            return Err(problems);
+        };
+        // The task is made to see whether the values fit each other, and dropped again.
+        connector.task(&config).map_err(|error| {
+            vec![Problem { key: "configuration:".to_owned(), message: error.what }]
+        })?;
+        let (name, connector) = (name.to_owned(), Arc::clone(connector));
+        Ok(Self { name, task, connector, config, settings, sink })
+    }
+}
+
+/// Opens a sink task, which joins its group at once. Must be [`RunningSink::run`] to read.
+///
+/// # Errors
+/// When the sink cannot be made, or the topic of its dead letters.
+pub(crate) async fn open(
+    pipeline: &SinkPipeline,
+    cluster: &Cluster,
+    stop: StopSignal,
+    paused: watch::Receiver<bool>,
+    status: watch::Sender<Status>,
+) -> Result<RunningSink, ConnectorError> {
+    let SinkPipeline { name, task, connector, config, settings, sink } = pipeline;
+    let sink_task = connector.task(config)?;
+    let errors = &sink.errors;
+    let dead_letters = match &errors.dead_letters {
+        Some(wanted) if errors.skips => {
+            let largest = settings.max_record_bytes.saturating_add(LETTER_HEADERS);
+            Some(Mutex::new(DeadLetters::open(wanted.clone(), cluster, largest).await?))
+        }
+        _ => None,
+    };
+    let tolerance = Tolerance {
+        skips: errors.skips,
+        backoff: settings.backoff,
+        logs: errors.logs,
+        logs_records: errors.logs_records,
+        dead_letters: errors.dead_letters.clone(),
+    };
+    let desk = Desk {
+        connector: name.clone(),
+        task: *task,
+        class: connector.classes().first().copied().unwrap_or_default(),
+        tolerance,
+        dead_letters,
+        ledger: Default::default(),
+        rewinds: Default::default(),
+        commit_asked: AtomicBool::new(false),
+    };
+    Ok(RunningSink {
+        task: sink_task,
+        consumer: Consumer::start(&cluster.reader, sink.consumer.clone()),
+        desk: Arc::new(desk),
+        group: sink.consumer.group.clone(),
+        flush_interval: settings.flush_interval,
+        flush_timeout: flush_timeout(sink.consumer.max_poll_interval),
+        stop,
+        paused,
+        status,
+        batch: SinkBatch::default(),
+        flushed: Instant::now(),
+        reported: Instant::now(),
+        trouble: None,
+    })
+}
+
+/// Others wait as long for partitions to be let go, and no longer.
+fn flush_timeout(max_poll_interval: Duration) -> Duration {
+    max_poll_interval / 2
+}

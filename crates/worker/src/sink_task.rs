@@ -1,0 +1,375 @@
+//! The loop of a running sink task: read, give, ask what is durable, move the group's offsets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use highwater_connector::{
+    ConnectorError, ErrorKind, Retry, SinkContext, SinkOffsets, SinkRecord, SinkTask,
+    TopicPartition,
+};
+use highwater_kafka::{Commit, Consumer, ErrorCode, KafkaError, Polled, ReadRecord};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use crate::cluster::log_error;
+use crate::counters;
+use crate::sink_batch::SinkBatch;
+use crate::sink_desk::Desk;
+use crate::status::Status;
+use crate::task::StopSignal;
+use crate::tolerance::{Stage, Verdict};
+
+/// How long a poll may wait: so soon a stop, a pause or what the sink asks for is seen.
+const POLL: Duration = Duration::from_millis(100);
+
+/// How long a failed task may take to store what is durable.
+const LAST_STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A status tells of progress no more often than this: what a person can follow.
+const REPORT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Greatest pause before a sink that is full is given the rest again.
+const FULL_PAUSE: Duration = Duration::from_millis(500);
+
+/// See the module's text.
+pub(crate) struct RunningSink {
+    pub(crate) task: Box<dyn SinkTask>,
+    pub(crate) consumer: Consumer,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) group: String,
+    pub(crate) flush_interval: Duration,
+    /// How long the sink may take to say what is durable.
+    pub(crate) flush_timeout: Duration,
+    pub(crate) stop: StopSignal,
+    /// Whether its operator wants it paused: it then keeps its partitions and reads nothing.
+    pub(crate) paused: watch::Receiver<bool>,
+    pub(crate) status: watch::Sender<Status>,
+    pub(crate) batch: SinkBatch,
+    pub(crate) flushed: Instant,
+    pub(crate) reported: Instant,
+    /// Why the sink takes nothing, while it does not.
+    pub(crate) trouble: Option<String>,
+}
+
+impl RunningSink {
+    /// What it is doing, in one sentence.
+    pub(crate) fn activity(&self) -> String {
+        if *self.paused.borrow() {
+            return format!("Paused by its operator; it stays in group {}", self.group);
+        }
+        if !self.consumer.is_assigned() {
+            return format!("Waits for group {} to share out its partitions", self.group);
+        }
+        match &self.trouble {
+            Some(trouble) => format!("The sink takes nothing and is asked again: {trouble}"),
+            None => self.task.activity(),
+        }
+    }
+
+    /// Runs until it shall stop; the sink is closed and the group left on return, whatever happened.
+    ///
+    /// # Errors
+    /// What the sink or the log says. What was accepted and not durable is then delivered again.
+    pub(crate) async fn run(mut self) -> Result<(), ConnectorError> {
+        let ended = match self.until_stopped().await {
+            Ok(()) => self.finish().await,
+            Err(error) => {
+                self.keep_what_is_durable(&error).await;
+                Err(error)
+            }
+        };
+        self.task.stop().await;
+        self.consumer.leave().await;
+        ended
+    }
+
+    async fn until_stopped(&mut self) -> Result<(), ConnectorError> {
+        let context: Arc<dyn SinkContext> = Arc::clone(&self.desk) as _;
+        self.task.start(context).await?;
+        while self.stop.borrow().is_none() {
+            self.turn().await?;
+        }
+        Ok(())
+    }
+
+    async fn turn(&mut self) -> Result<(), ConnectorError> {
+        self.rewind();
+        self.desk.collect().await?;
+        let paused = *self.paused.borrow();
+        if self.batch.is_due() && !paused {
+            self.put().await?;
+        }
+        if self.batch.is_empty() && !paused {
+            self.consumer.resume();
+        } else {
+            self.consumer.pause();
+        }
+        let left =
+            self.batch.due().map_or(POLL, |due| due.saturating_duration_since(Instant::now()));
+        let polled = self
+            .consumer
+            .poll(POLL.min(left))
+            .boxed()
+            .await
+            .map_err(|error| group_error(&error))?;
+        self.take(polled).boxed().await?;
+        if self.desk.take_commit() || self.flushed.elapsed() >= self.flush_interval {
+            self.flush().await?;
+        }
+        self.report();
+        Ok(())
+    }
+
+    async fn take(&mut self, polled: Polled) -> Result<(), ConnectorError> {
+        match polled {
+            Polled::Records(records) => self.receive(records),
+            Polled::Assigned(offsets) => {
+                self.desk.ledger().open(&offsets);
+                self.task.open(&offsets).await?;
+            }
+            Polled::Revoking(partitions) => {
+                // What the sink has not accepted is read by whoever gets the partition.
+                self.batch.clear();
+                if timeout(self.flush_timeout, self.desk.settle()).await.is_err() {
+                    tracing::warn!(
+                        "dead letters are not acknowledged in time; their records come again"
+                    );
+                }
+                self.flush().await?;
+                self.let_go(partitions).await;
+            }
+            Polled::Lost(partitions, reason) => {
+                tracing::warn!(group = self.group, reason, "partitions are lost");
+                self.batch.clear();
+                self.let_go(partitions).await;
+            }
+            Polled::Moved { partition, from, to } => self.moved(&partition, from, to),
+        }
+        Ok(())
+    }
+
+    async fn let_go(&mut self, partitions: Vec<TopicPartition>) {
+        self.task.close(&partitions).await;
+        self.desk.ledger().close(&partitions);
+    }
+
+    fn receive(&mut self, records: Vec<(TopicPartition, ReadRecord)>) {
+        if !records.is_empty() {
+            self.batch = SinkBatch::of(records.into_iter().map(sink_record).collect());
+        }
+        self.pass();
+    }
+
+    /// Where nothing waits for the sink, what has been read is behind it: markers and aborted records
+    /// are no records for it.
+    fn pass(&self) {
+        if !self.batch.is_empty() {
+            return;
+        }
+        let mut ledger = self.desk.ledger();
+        for partition in ledger.accepted().into_keys() {
+            if let Some(position) = self.consumer.position(&partition) {
+                ledger.pass(&partition, position);
+            }
+        }
+    }
+
+    /// The log has lost where a partition was read. Going forward skips what retention took, which
+    /// nobody can deliver any more; going back delivers again.
+    fn moved(&mut self, partition: &TopicPartition, from: i64, to: i64) {
+        tracing::error!(%partition, from, to, "the log lacks the offset; reading goes on elsewhere");
+        counters::moved(&self.desk.connector);
+        self.desk.ledger().rewind(partition, to);
+    }
+
+    /// Gives the sink what waits.
+    async fn put(&mut self) -> Result<(), ConnectorError> {
+        let waiting = self.batch.records().len();
+        match self.task.put(self.batch.records()).await {
+            Ok(count) => {
+                self.accept(count.min(waiting));
+                if self.batch.is_empty() {
+                    self.trouble = None;
+                    self.pass();
+                } else {
+                    self.full(count);
+                }
+                Ok(())
+            }
+            Err(error) => self.refused(error),
+        }
+    }
+
+    fn accept(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let mut ledger = self.desk.ledger();
+        for record in self.batch.records().iter().take(count) {
+            ledger.accept(&record.from, record.offset);
+        }
+        drop(ledger);
+        counters::accepted(&self.desk.connector, count);
+        self.batch.accepted(count);
+        self.status.send_if_modified(|status| {
+            status.last_record = Some(jiff::Timestamp::now());
+            false
+        });
+    }
+
+    /// The sink has taken less than it was given.
+    fn full(&mut self, count: usize) {
+        let attempt = if count == 0 { self.batch.refused().0 } else { 1 };
+        let pause = Duration::from_millis(10).saturating_mul(1 << attempt.min(6));
+        self.batch.wait(pause.min(FULL_PAUSE));
+        self.trouble = (count == 0).then(|| "it is full".to_owned());
+    }
+
+    fn refused(&mut self, error: ConnectorError) -> Result<(), ConnectorError> {
+        let (attempt, failing_for) = self.batch.refused();
+        let tolerance = &self.desk.tolerance;
+        match tolerance.judge(Stage::TaskPut, &error, attempt, failing_for, rand::random()) {
+            Verdict::Again(pause) => {
+                tracing::warn!(%error, attempt, "the sink is given the same records again");
+                self.batch.wait(pause);
+                self.trouble = Some(error.what);
+                Ok(())
+            }
+            Verdict::Skip | Verdict::Stop => Err(error),
+        }
+    }
+
+    /// Reads on where the sink wants to.
+    fn rewind(&mut self) {
+        for (partition, offset) in self.desk.take_rewinds() {
+            if !self.consumer.seek(&partition, offset) {
+                tracing::warn!(%partition, offset, "a partition that is not held is not rewound");
+                continue;
+            }
+            self.batch.forget(&partition);
+            self.desk.ledger().rewind(&partition, offset);
+            // Stored before the sink is given more: a crash would else begin behind what it has lost.
+            self.desk.request_commit();
+        }
+    }
+
+    /// Asks the sink what is durable, and stores that.
+    async fn flush(&mut self) -> Result<(), ConnectorError> {
+        self.flushed = Instant::now();
+        self.desk.collect().await?;
+        if !self.consumer.is_assigned() || self.desk.ledger().is_settled() {
+            return Ok(());
+        }
+        let accepted = self.desk.ledger().accepted();
+        let asked = timeout(self.flush_timeout, self.task.pre_commit(&accepted)).await;
+        match asked.unwrap_or_else(|_| Err(slow(self.flush_timeout))) {
+            Ok(durable) => {
+                let refused = self.desk.ledger().settle(durable);
+                for (partition, offset) in refused {
+                    tracing::warn!(%partition, offset, "the sink calls durable what it was not given");
+                }
+            }
+            // The same is asked again later; what was durable before is stored all the same.
+            Err(error) if error.retry == Retry::Backoff && error.code != SLOW => {
+                tracing::warn!(%error, "the sink does not say what is durable");
+            }
+            Err(error) => return Err(error),
+        }
+        self.commit().await
+    }
+
+    async fn commit(&mut self) -> Result<(), ConnectorError> {
+        let due: SinkOffsets = self.desk.ledger().due();
+        let committed = self.consumer.commit(&due).await.map_err(|error| log_error(&error))?;
+        if committed == Commit::Stored {
+            self.desk.ledger().committed(&due);
+        }
+        Ok(())
+    }
+
+    /// Stores what is durable before it ends.
+    async fn finish(&mut self) -> Result<(), ConnectorError> {
+        self.batch.clear();
+        self.desk.settle().await?;
+        self.flush().await?;
+        let open: Vec<_> = self.desk.ledger().accepted().into_keys().collect();
+        self.let_go(open).await;
+        Ok(())
+    }
+
+    /// A sink that failed is asked nothing more: what it called durable before is stored.
+    async fn keep_what_is_durable(&mut self, error: &ConnectorError) {
+        if !matches!(timeout(LAST_STORE_TIMEOUT, self.commit()).await, Ok(Ok(()))) {
+            tracing::warn!(code = error.code, "a failed task could not store its last offsets");
+        }
+    }
+
+    fn report(&mut self) {
+        if self.reported.elapsed() < REPORT_PAUSE {
+            return;
+        }
+        self.reported = Instant::now();
+        let (activity, facts) = (self.activity(), self.task.facts());
+        self.status.send_if_modified(|status| {
+            let changed = status.activity != activity || status.facts != facts;
+            (status.activity, status.facts) = (activity, facts);
+            changed
+        });
+    }
+}
+
+/// What a group refuses until a person has acted.
+const LASTING: [ErrorCode; 6] = [
+    ErrorCode::GROUP_AUTHORIZATION_FAILED,
+    ErrorCode::INVALID_GROUP_ID,
+    ErrorCode::INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode::INVALID_SESSION_TIMEOUT,
+    ErrorCode::FENCED_INSTANCE_ID,
+    ErrorCode::GROUP_MAX_SIZE_REACHED,
+];
+
+/// A failure to read as a member of a group.
+fn group_error(error: &KafkaError) -> ConnectorError {
+    if error.is(ErrorCode::OFFSET_OUT_OF_RANGE) {
+        let remedy = "set the offset through the connector's offsets, or \
+                      consumer.override.auto.offset.reset to where reading shall begin, then restart \
+                      the connector";
+        return ConnectorError::stop(
+            "SINK_NO_OFFSET",
+            ErrorKind::Position,
+            error.to_string(),
+            remedy,
+        );
+    }
+    if LASTING.into_iter().any(|lasting| error.is(lasting)) {
+        let remedy = "change the group or the connector's consumer.override settings, then restart \
+                      the connector";
+        return ConnectorError::stop(
+            "SINK_GROUP_REFUSED",
+            ErrorKind::Log,
+            error.to_string(),
+            remedy,
+        );
+    }
+    log_error(error)
+}
+
+/// Code of [`slow`].
+const SLOW: &str = "SINK_SLOW";
+
+fn slow(limit: Duration) -> ConnectorError {
+    let limit = limit.as_millis();
+    let what = format!("the sink has not said within {limit} ms what is durable");
+    ConnectorError::again(SLOW, ErrorKind::Sink, what)
+        .keeping("the stored offsets; what is not durable is delivered again")
+}
+
+fn sink_record((from, record): (TopicPartition, ReadRecord)) -> SinkRecord {
+    let ReadRecord { offset, timestamp, key, value, headers, .. } = record;
+    SinkRecord { from, offset, timestamp, key, value, headers }
+}
+
+#[cfg(test)]
+#[path = "sink_task_tests.rs"]
+mod tests;

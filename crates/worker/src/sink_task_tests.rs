@@ -1,0 +1,213 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::sink_scripted::{BAD, PATIENCE, Put, Rig, TOPIC};
+
+/// Another that comes back is let in at once.
+const STATIC: (&str, &str) = ("consumer.override.group.instance.id", "node");
+const TOLERANT: (&str, &str) = ("errors.tolerance", "all");
+
+fn away() -> ConnectorError {
+    ConnectorError::again("SHELF_AWAY", ErrorKind::Sink, "the shelf is away")
+}
+
+fn at(partition: i32) -> TopicPartition {
+    TopicPartition::new(TOPIC, partition)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_durable_is_committed_and_read_once() {
+    let rig = Rig::start(2).await;
+    rig.write(0, &["a", "b", "c"]).await;
+    rig.write(1, &["d"]).await;
+    let running = rig.run(0, &[]).await;
+    rig.until_committed(0, 3).await;
+    rig.until_committed(1, 1).await;
+    running.stop().await;
+    rig.write(0, &["e"]).await;
+    let again = rig.run(0, &[]).await;
+    rig.until_committed(0, 4).await;
+    again.stop().await;
+    assert_eq!(rig.shelves.shelf().durable[&at(0)], [0, 1, 2, 3]);
+    assert_eq!(rig.shelves.shelf().stopped, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_accepted_and_not_durable_moves_no_offset_and_comes_again_after_a_crash() {
+    let rig = Rig::start(1).await;
+    rig.shelves.shelf().soft = true;
+    rig.write(0, &["a", "b"]).await;
+    let running = rig.run(0, &[STATIC]).await;
+    rig.until("given", async |rig| rig.shelves.shelf().given.len() == 2).await;
+    rig.until_committed(0, 0).await;
+    running.kill().await;
+    rig.shelves.shelf().soft = false;
+    let again = rig.run(0, &[STATIC]).await;
+    rig.until_committed(0, 2).await;
+    again.stop().await;
+    let shelf = rig.shelves.shelf();
+    assert_eq!((&shelf.durable[&at(0)], &shelf.given), (&vec![0, 1], &vec![0, 1, 0, 1]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_point_nothing_is_missing_and_no_offset_is_ahead() {
+    let rig = Rig::start(2).await;
+    let kills: usize =
+        std::env::var("HW_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let mut written = 0;
+    for kill in 0..kills {
+        rig.write(i32::try_from(kill % 2).unwrap(), &["x"; 40]).await;
+        written += 40;
+        rig.shelves.shelf().script.extend([Put::Take(3), Put::Fail(away()), Put::Take(0)]);
+        let running = rig.run(0, &[STATIC, ("consumer.override.max.poll.records", "16")]).await;
+        tokio::time::sleep(Duration::from_millis(rand::random_range(0..150))).await;
+        running.kill().await;
+        for partition in 0..2 {
+            let committed = rig.committed(partition).await.unwrap_or(0);
+            let durable =
+                rig.shelves.shelf().durable.get(&at(partition)).cloned().unwrap_or_default();
+            let durable: BTreeSet<i64> = durable.into_iter().collect();
+            let missing = (0..committed).find(|offset| !durable.contains(offset));
+            assert_eq!(missing, None, "{committed} of partition {partition} is committed");
+        }
+    }
+    let last = rig.run(0, &[STATIC]).await;
+    rig.until_kept(written).await;
+    last.stop().await;
+    assert_eq!(rig.shelves.kept(), written);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_batch_is_given_again_and_the_status_says_so() {
+    let rig = Rig::start(1).await;
+    let refusals = std::iter::repeat_n(Put::Fail(away()), 8);
+    rig.shelves.shelf().script.extend(refusals);
+    rig.write(0, &["a", "b", "c"]).await;
+    let mut running = rig.run(0, &[]).await;
+    let says = |status: &Status| status.activity.contains("the shelf is away");
+    tokio::time::timeout(PATIENCE, running.status.wait_for(says)).await.unwrap().unwrap();
+    rig.until_committed(0, 3).await;
+    running.stop().await;
+    let shelf = rig.shelves.shelf();
+    assert_eq!(shelf.durable[&at(0)], [0, 1, 2]);
+    assert!(shelf.given.len() >= 9 * 3 - 6, "{:?}", shelf.given);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_that_outlasts_its_time_stops_the_task() {
+    let rig = Rig::start(1).await;
+    let refusals = std::iter::repeat_n(Put::Fail(away()), 1000);
+    rig.shelves.shelf().script.extend(refusals);
+    rig.write(0, &["a"]).await;
+    let running = rig.run(0, &[("errors.retry.timeout", "300")]).await;
+    assert_eq!(running.failed().await.code, "SHELF_AWAY");
+    assert_eq!(rig.committed(0).await, Some(0));
+    assert_eq!(rig.shelves.shelf().stopped, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sink_that_is_full_is_given_the_rest_later() {
+    let rig = Rig::start(1).await;
+    rig.shelves.shelf().script.extend([Put::Take(1), Put::Take(0), Put::Take(2)]);
+    rig.write(0, &["a", "b", "c", "d"]).await;
+    let running = rig.run(0, &[]).await;
+    rig.until_committed(0, 4).await;
+    running.stop().await;
+    assert_eq!(rig.shelves.shelf().durable[&at(0)], [0, 1, 2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_record_stops_the_task_unless_it_is_tolerated() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &["a", BAD, "c"]).await;
+    assert_eq!(rig.run(0, &[]).await.failed().await.code, "SPOILT");
+    assert_eq!(rig.committed(0).await, Some(0));
+    let running = rig.run(0, &[TOLERANT]).await;
+    rig.until_committed(0, 3).await;
+    running.stop().await;
+    assert_eq!(rig.shelves.shelf().durable[&at(0)], [0, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_record_is_in_the_dead_letter_topic_before_its_offset_is_passed() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &["a", BAD, "c"]).await;
+    let letters = [
+        TOLERANT,
+        ("errors.deadletterqueue.topic.name", "dead"),
+        ("errors.deadletterqueue.context.headers.enable", "true"),
+    ];
+    let running = rig.run(3, &letters).await;
+    rig.until_committed(0, 3).await;
+    let letter = rig.cluster.reader.fetch("dead", 0, 0, 1 << 20).await.unwrap().records;
+    assert_eq!(letter.len(), 1);
+    let header = |name: &str| std::str::from_utf8(letter[0].header(name).unwrap()).unwrap();
+    assert_eq!(letter[0].value.as_deref(), Some(BAD.as_bytes()));
+    assert_eq!((header("own"), header("__connect.errors.offset")), ("1", "1"));
+    assert_eq!(header("__connect.errors.stage"), "TASK_PUT");
+    assert_eq!(header("__connect.errors.task.id"), "3");
+    assert_eq!(header("__connect.errors.exception.class.name"), "SPOILT");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_task_reads_nothing_and_keeps_its_partitions() {
+    let rig = Rig::start(1).await;
+    let mut running = rig.run(0, &[]).await;
+    running.paused.send_replace(true);
+    let says = |status: &Status| status.activity.starts_with("Paused");
+    tokio::time::timeout(PATIENCE, running.status.wait_for(says)).await.unwrap().unwrap();
+    rig.until_committed(0, 0).await;
+    rig.write(0, &["a"]).await;
+    // Longer than its session.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(rig.shelves.shelf().given.is_empty());
+    let group = rig.cluster.admin.describe_group("connect-shelf").await.unwrap().unwrap();
+    assert_eq!((group.state.as_str(), group.members.len()), ("Stable", 1));
+    running.paused.send_replace(false);
+    rig.until_committed(0, 1).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sink_that_rewinds_is_given_the_same_again() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &["a", "b", "c"]).await;
+    let running = rig.run(0, &[]).await;
+    rig.until_committed(0, 3).await;
+    running.stop().await;
+    rig.shelves.shelf().rewind = Some((at(0), 1));
+    let again = rig.run(0, &[]).await;
+    rig.until("again", async |rig| rig.shelves.shelf().durable[&at(0)].len() == 5).await;
+    rig.until_committed(0, 3).await;
+    again.stop().await;
+    assert_eq!(rig.shelves.shelf().durable[&at(0)], [0, 1, 2, 1, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_share_partitions_and_what_is_given_away_is_flushed_first() {
+    let rig = Rig::start(4).await;
+    let one = rig.run(0, &[("offset.flush.interval.ms", "60000")]).await;
+    for partition in 0..4 {
+        rig.write(partition, &["x"; 50]).await;
+    }
+    rig.until("given", async |rig| rig.shelves.shelf().given.len() == 200).await;
+    let other = rig.run(1, &[("offset.flush.interval.ms", "60000")]).await;
+    rig.until_kept(200).await;
+    for partition in 0..4 {
+        rig.write(partition, &["y"; 50]).await;
+    }
+    rig.until("given", async |rig| rig.shelves.shelf().given.len() >= 400).await;
+    tokio::join!(one.stop(), other.stop());
+    let shelf = rig.shelves.shelf();
+    for partition in 0..4 {
+        assert_eq!(shelf.durable[&at(partition)], Vec::from_iter(0..100), "nothing comes twice");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_offset_a_task_that_must_have_one_fails() {
+    let rig = Rig::start(1).await;
+    let running = rig.run(0, &[("consumer.override.auto.offset.reset", "none")]).await;
+    assert_eq!(running.failed().await.code, "SINK_NO_OFFSET");
+}
