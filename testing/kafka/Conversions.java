@@ -2,7 +2,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.apicurio.registry.serde.avro.NonRecordContainer;
+import io.apicurio.registry.utils.converter.avro.AvroData;
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.math.BigDecimal;
@@ -15,6 +18,12 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.avro.generic.GenericDatumReader;
+import org.apache.avro.generic.GenericDatumWriter;
+import org.apache.avro.io.BinaryDecoder;
+import org.apache.avro.io.BinaryEncoder;
+import org.apache.avro.io.DecoderFactory;
+import org.apache.avro.io.EncoderFactory;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.Field;
@@ -62,6 +71,42 @@ public class Conversions {
     }
 
     private static JsonNode answer(JsonNode question) throws Exception {
+        switch (question.get("do").textValue()) {
+            case "write avro":
+                return writeAvro(schemaAndValue(question.get("on")));
+            case "read avro":
+                return readAvro(question.get("on"));
+            default:
+                return ask(question);
+        }
+    }
+
+    /** The schema that a registry is given, and the bytes behind its id. */
+    private static JsonNode writeAvro(SchemaAndValue written) throws Exception {
+        AvroData data = new AvroData(10);
+        org.apache.avro.Schema schema = data.fromConnectSchema(written.schema());
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        BinaryEncoder encoder = EncoderFactory.get().directBinaryEncoder(out, null);
+        new GenericDatumWriter<>(schema).write(plain(data.fromConnectData(written.schema(), written.value())), encoder);
+        encoder.flush();
+        ObjectNode node = JSON.createObjectNode().put("schema", schema.toString());
+        node.set("bytes", bytes(out.toByteArray()));
+        return node;
+    }
+
+    /** A schema that is no record's comes with its value. */
+    private static Object plain(Object value) {
+        return value instanceof NonRecordContainer ? ((NonRecordContainer) value).getValue() : value;
+    }
+
+    private static JsonNode readAvro(JsonNode on) throws Exception {
+        org.apache.avro.Schema schema = new org.apache.avro.Schema.Parser().parse(on.get("schema").textValue());
+        BinaryDecoder decoder = DecoderFactory.get().binaryDecoder(bytes(on.get("bytes")), null);
+        Object value = new GenericDatumReader<>(schema).read(null, decoder);
+        return json(new AvroData(10).toConnectData(schema, value));
+    }
+
+    private static JsonNode ask(JsonNode question) throws Exception {
         Class<?> type = Class.forName(question.get("class").textValue());
         Object object = type.getDeclaredConstructor().newInstance();
         Map<String, Object> config = new HashMap<>();

@@ -1,122 +1,49 @@
-//! The converters between values and bytes, by Connect's class names.
+//! The converters by their class names: those that need nobody else, and Avro's with its registry.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
+use highwater_connector::{ConfigKey, Problem};
 
+use crate::avro_converter::{self, AVRO_CONVERTER, AvroConverter};
 use crate::error::DataError;
-use crate::json::{DecimalFormat, JsonConverter, JsonOptions};
-use crate::primitive::Primitive;
-use crate::schema::{Schema, Type};
+use crate::plain::{self, PLAIN_CONVERTERS, PlainConverter, SIMPLE_HEADER_CONVERTER, problem};
+use crate::schema::Schema;
 use crate::value::{SchemaAndValue, Value};
-use crate::{infer, text};
+
+/// What of a record a converter is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Its key: `key.converter`.
+    Key,
+    /// Its value: `value.converter`.
+    Value,
+    /// Its headers: `header.converter`.
+    Header,
+}
 
 /// Between the values of one place in a record (its key, its value, a header) and their bytes.
 #[derive(Debug)]
 pub enum Converter {
-    /// `org.apache.kafka.connect.json.JsonConverter`.
-    Json(Box<JsonConverter>),
-    /// `org.apache.kafka.connect.storage.StringConverter`.
-    String,
-    /// `org.apache.kafka.connect.converters.ByteArrayConverter`.
-    ByteArray,
-    /// `BooleanConverter`, and those of numbers, beside it.
-    Primitive(Primitive),
-    /// `org.apache.kafka.connect.storage.SimpleHeaderConverter`, of headers alone.
-    SimpleHeader,
+    /// One that needs nobody else.
+    Plain(PlainConverter),
+    /// `io.confluent.connect.avro.AvroConverter`.
+    Avro(Box<AvroConverter>),
 }
 
-/// The class names of all converters of keys and values.
-pub const CONVERTERS: &[&str] = &[
-    "org.apache.kafka.connect.json.JsonConverter",
-    "org.apache.kafka.connect.storage.StringConverter",
-    "org.apache.kafka.connect.converters.ByteArrayConverter",
-    "org.apache.kafka.connect.converters.BooleanConverter",
-    "org.apache.kafka.connect.converters.ShortConverter",
-    "org.apache.kafka.connect.converters.IntegerConverter",
-    "org.apache.kafka.connect.converters.LongConverter",
-    "org.apache.kafka.connect.converters.FloatConverter",
-    "org.apache.kafka.connect.converters.DoubleConverter",
-];
-
-/// The class name of the converter of headers alone; all others convert headers, too.
-pub const SIMPLE_HEADER_CONVERTER: &str = "org.apache.kafka.connect.storage.SimpleHeaderConverter";
-
-const SCHEMAS_ENABLE: &str = "schemas.enable";
-const CACHE_SIZE: &str = "schemas.cache.size";
-const DECIMAL_FORMAT: &str = "decimal.format";
-const REPLACE_NULL: &str = "replace.null.with.default";
-const SCHEMA_CONTENT: &str = "schema.content";
-const ENCODING: &str = "converter.encoding";
+/// The class names of the converters for this role.
+pub fn converters(role: Role) -> Vec<&'static str> {
+    let also = if role == Role::Header { SIMPLE_HEADER_CONVERTER } else { AVRO_CONVERTER };
+    PLAIN_CONVERTERS.iter().copied().chain([also]).collect()
+}
 
 /// The keys of a converter, without the prefix of its place; `None` for a class that is none.
 pub fn converter_keys(class: &str) -> Option<Vec<ConfigKey>> {
-    Some(match simple_name(class)? {
-        "JsonConverter" => json_keys(),
-        "StringConverter" => vec![ConfigKey::new(
-            ENCODING,
-            KeyType::String,
-            Some("UTF-8"),
-            Importance::Low,
-            "Encoding of the text; UTF-8 is the only one.",
-        )],
-        _ => Vec::new(),
-    })
+    if is_avro(class) { Some(avro_converter::keys()) } else { plain::keys(class) }
 }
 
-fn json_keys() -> Vec<ConfigKey> {
-    vec![
-        ConfigKey::new(
-            SCHEMAS_ENABLE,
-            KeyType::Boolean,
-            Some("true"),
-            Importance::High,
-            "Whether each value stands in an envelope, beside its schema.",
-        ),
-        ConfigKey::new(
-            CACHE_SIZE,
-            KeyType::Int { min: 0, max: 1_000_000 },
-            Some("1000"),
-            Importance::High,
-            "How many schemas are remembered each way.",
-        ),
-        ConfigKey::new(
-            DECIMAL_FORMAT,
-            KeyType::String,
-            Some("BASE64"),
-            Importance::Low,
-            "How decimals are written: BASE64, or NUMERIC as JSON numbers. Both are read.",
-        ),
-        ConfigKey::new(
-            REPLACE_NULL,
-            KeyType::Boolean,
-            Some("true"),
-            Importance::Low,
-            "Whether a null is read and written as the default of its schema, where it has one.",
-        ),
-        ConfigKey::new(
-            SCHEMA_CONTENT,
-            KeyType::String,
-            Some(""),
-            Importance::High,
-            "The schema of every value that is read, as JSON: the values then come without. Empty: each \
-             value brings its own.",
-        ),
-    ]
-}
-
-/// The last part of a converter's class, for its full name, that part, or that part without `Converter`.
-fn simple_name(class: &str) -> Option<&'static str> {
-    let all = CONVERTERS.iter().chain([&SIMPLE_HEADER_CONVERTER]);
-    let simple = |full: &'static str| full.rsplit_once('.').map_or(full, |(_, simple)| simple);
-    all.copied()
-        .find(|full| {
-            *full == class
-                || simple(full) == class
-                || simple(full).strip_suffix("Converter") == Some(class)
-        })
-        .map(simple)
+fn is_avro(class: &str) -> bool {
+    class == AVRO_CONVERTER || class == "AvroConverter" || class == "Avro"
 }
 
 impl Converter {
@@ -124,111 +51,52 @@ impl Converter {
     /// (`value.converter.`) was taken. Keys that it does not know are left to others, as in Connect.
     ///
     /// # Errors
-    /// There is no such class, or a value does not fit.
-    pub fn new(class: &str, options: &BTreeMap<String, String>) -> Result<Self, Vec<Problem>> {
-        let Some(keys) = converter_keys(class) else {
-            let message = format!("is not known; the converters are {}", CONVERTERS.join(", "));
-            return Err(vec![problem(class, message)]);
-        };
-        let known =
-            options.iter().filter(|(name, _)| keys.iter().any(|key| key.name == name.as_str()));
-        let known = known.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let config = ConfigDef::new(keys).parse(&known, &[])?;
-        Ok(match simple_name(class).unwrap_or_default() {
-            "JsonConverter" => Self::Json(Box::new(json(&config)?)),
-            "StringConverter" => utf8(&config)?,
-            "ByteArrayConverter" => Self::ByteArray,
-            "BooleanConverter" => Self::Primitive(Primitive::Boolean),
-            "ShortConverter" => Self::Primitive(Primitive::Short),
-            "IntegerConverter" => Self::Primitive(Primitive::Integer),
-            "LongConverter" => Self::Primitive(Primitive::Long),
-            "FloatConverter" => Self::Primitive(Primitive::Float),
-            "DoubleConverter" => Self::Primitive(Primitive::Double),
-            _ => Self::SimpleHeader,
-        })
+    /// There is no such class for this role, or a value does not fit. A problem of the class itself has
+    /// an empty key.
+    pub fn new(
+        class: &str,
+        options: &BTreeMap<String, String>,
+        role: Role,
+    ) -> Result<Self, Vec<Problem>> {
+        let avro = is_avro(class);
+        if avro && role != Role::Header {
+            return AvroConverter::new(options, role)
+                .map(|converter| Self::Avro(Box::new(converter)));
+        }
+        match (avro, PlainConverter::new(class, options)) {
+            (false, Ok(PlainConverter::SimpleHeader)) if role != Role::Header => {}
+            (false, Ok(converter)) => return Ok(Self::Plain(converter)),
+            (false, Err(problems)) if plain::keys(class).is_some() => return Err(problems),
+            _ => {}
+        }
+        let known = converters(role).join(", ");
+        Err(vec![problem("", format!("is no converter for this place; they are {known}"))])
     }
 
-    /// The bytes of a value; `None` for those of null.
+    /// The bytes of a value for a topic; `None` for those of null.
     ///
     /// # Errors
-    /// The value is none that this converter writes, or does not fit its schema.
-    pub fn from_connect(
+    /// The value is none that this converter writes, or the registry does not take its schema.
+    pub async fn write(
         &self,
+        topic: &str,
         schema: Option<&Schema>,
         value: &Value,
     ) -> Result<Option<Bytes>, DataError> {
-        match (self, value) {
-            (Self::Json(converter), _) => converter.from_connect(schema, value),
-            (Self::Primitive(primitive), _) => primitive.write(schema, value),
-            (Self::ByteArray, _) if schema.is_some_and(|schema| *schema.kind() != Type::Bytes) => {
-                Err(DataError::unfit("a schema other than of bytes, for the converter of bytes"))
-            }
-            (_, Value::Null) => Ok(None),
-            (Self::ByteArray, Value::Bytes(bytes)) => Ok(Some(bytes.clone())),
-            (Self::ByteArray, _) => {
-                Err(DataError::unfit(format!("{} where bytes are wanted", value.kind_name())))
-            }
-            (Self::String, _) => text::java(value).map(|text| Some(text.into())),
-            (Self::SimpleHeader, _) => text::of(value).map(|text| Some(text.into())),
+        match self {
+            Self::Plain(converter) => converter.from_connect(schema, value),
+            Self::Avro(converter) => converter.from_connect(topic, schema, value).await,
         }
     }
 
     /// The value of these bytes.
     ///
     /// # Errors
-    /// They are none that this converter reads.
-    pub fn to_connect(&self, bytes: Option<&Bytes>) -> Result<SchemaAndValue, DataError> {
+    /// They are none that this converter reads, or the registry does not know their schema.
+    pub async fn read(&self, bytes: Option<&Bytes>) -> Result<SchemaAndValue, DataError> {
         match self {
-            Self::Json(converter) => converter.to_connect(bytes.map(AsRef::as_ref)),
-            Self::Primitive(primitive) => primitive.read(bytes.map(AsRef::as_ref)),
-            Self::ByteArray => {
-                let value = bytes.map_or(Value::Null, |bytes| Value::Bytes(bytes.clone()));
-                Ok(SchemaAndValue::of(Schema::new(Type::Bytes).optional(true), value))
-            }
-            Self::String => {
-                let value = bytes.map(|bytes| utf8_of(bytes).map(Value::text)).transpose()?;
-                Ok(SchemaAndValue::of(
-                    Schema::new(Type::String).optional(true),
-                    value.unwrap_or_default(),
-                ))
-            }
-            Self::SimpleHeader => match bytes {
-                None => Ok(SchemaAndValue::default()),
-                Some(bytes) => Ok(infer::parse(utf8_of(bytes)?)),
-            },
+            Self::Plain(converter) => converter.to_connect(bytes),
+            Self::Avro(converter) => converter.to_connect(bytes.map(AsRef::as_ref)).await,
         }
-    }
-}
-
-/// Connect would put a mark in place of what is no UTF-8.
-fn utf8_of(bytes: &[u8]) -> Result<&str, DataError> {
-    std::str::from_utf8(bytes).map_err(|_| DataError::unfit("bytes that are no text in UTF-8"))
-}
-
-fn problem(key: &str, message: impl Into<String>) -> Problem {
-    Problem { key: key.to_owned(), message: message.into() }
-}
-
-fn json(config: &Config) -> Result<JsonConverter, Vec<Problem>> {
-    let decimal_format = match config.text(DECIMAL_FORMAT) {
-        text if text.eq_ignore_ascii_case("BASE64") => DecimalFormat::Base64,
-        text if text.eq_ignore_ascii_case("NUMERIC") => DecimalFormat::Numeric,
-        _ => return Err(vec![problem(DECIMAL_FORMAT, "must be BASE64 or NUMERIC")]),
-    };
-    let content = config.text(SCHEMA_CONTENT);
-    JsonConverter::new(JsonOptions {
-        schemas_enable: config.flag(SCHEMAS_ENABLE),
-        schemas_cache_size: usize::try_from(config.int(CACHE_SIZE)).unwrap_or(0),
-        decimal_format,
-        replace_null_with_default: config.flag(REPLACE_NULL),
-        schema_content: (!content.is_empty()).then(|| content.to_owned()),
-    })
-    .map_err(|error| vec![problem(SCHEMA_CONTENT, format!("is no schema: {error}"))])
-}
-
-fn utf8(config: &Config) -> Result<Converter, Vec<Problem>> {
-    match config.text(ENCODING).to_ascii_uppercase().as_str() {
-        "UTF-8" | "UTF8" => Ok(Converter::String),
-        _ => Err(vec![problem(ENCODING, "must be UTF-8, which is the only encoding here")]),
     }
 }

@@ -3,7 +3,9 @@
 
 use bytes::Bytes;
 
-use crate::{Converter, DateFormat, JsonConverter, JsonOptions, SchemaAndValue, infer, text};
+use crate::{
+    AvroSchema, DateFormat, JsonConverter, JsonOptions, PlainConverter, SchemaAndValue, infer, text,
+};
 
 /// A parser's name, and the function that gives it any bytes.
 pub type FuzzEntry = (&'static str, fn(&[u8]));
@@ -14,6 +16,7 @@ pub const ENTRIES: &[FuzzEntry] = &[
     ("header-text", header),
     ("date-format", date),
     ("plain-converters", plain),
+    ("avro", avro),
 ];
 
 /// What is read is written so that it is read as the same.
@@ -55,10 +58,29 @@ fn date(input: &[u8]) {
 
 fn plain(input: &[u8]) {
     let bytes = Bytes::copy_from_slice(input);
-    for class in crate::CONVERTERS {
-        let Ok(converter) = Converter::new(class, &[].into()) else { continue };
+    for class in crate::PLAIN_CONVERTERS {
+        let Ok(converter) = PlainConverter::new(class, &[].into()) else { continue };
         if let Ok(read) = converter.to_connect(Some(&bytes)) {
             let _ = converter.from_connect(read.schema.as_ref(), &read.value);
         }
+    }
+}
+
+/// A schema, and behind a line feed the bytes of a value. What is read is written so that it is read as
+/// the same.
+fn avro(input: &[u8]) {
+    let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
+    let (schema, bytes) = input.split_at(end);
+    let Ok(schema) = std::str::from_utf8(schema) else { return };
+    let Ok(avro) = AvroSchema::parse(schema) else { return };
+    let Ok(read) = avro.decode(bytes.get(1..).unwrap_or_default()) else { return };
+    let Some(schema) = &read.schema else { return };
+    let Ok(ours) = AvroSchema::of(schema) else { return };
+    if let Ok(written) = ours.encode(&read.value) {
+        let again = ours.decode(&written);
+        assert!(
+            matches!(&again, Ok(again) if again.value.kind_name() == read.value.kind_name()),
+            "{again:?}"
+        );
     }
 }

@@ -12,19 +12,20 @@ use crate::value::{Map, SchemaAndValue, Value};
 /// Lists and maps that nest deeper are a text.
 const DEEPEST: usize = 64;
 
+/// How often a letter may be looked at, on the average. What is no list or map after all is read once
+/// more, and so is what is in it: without a bound, the time would double with each level.
+const LOOKS: usize = 64;
+
 /// The value that a text says; without schema where it says null.
 pub fn parse(text: &str) -> SchemaAndValue {
-    parse_at(text, 0)
-}
-
-fn parse_at(text: &str, depth: usize) -> SchemaAndValue {
     if text.is_empty() {
         return a_text(text);
     }
-    let mut parser = Parser { text, at: 0, depth };
+    let looks = text.len().saturating_mul(LOOKS).saturating_add(1024);
+    let mut parser = Parser { text, at: 0, depth: 0, looks };
     match parser.value(false) {
-        Ok(value) => value,
-        Err(NotThis) => a_text(text),
+        Ok(value) if parser.looks > 0 => value,
+        _ => a_text(text),
     }
 }
 
@@ -41,6 +42,8 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// How many letters may still be looked at.
+    looks: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -64,6 +67,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.at += end;
+        self.looks = self.looks.saturating_sub(end);
         rest.get(..end).unwrap_or_default()
     }
 
@@ -117,6 +121,9 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self, embedded: bool) -> Parsed {
+        if self.looks == 0 {
+            return Err(NotThis);
+        }
         if !self.has_next() {
             return if embedded { Err(NotThis) } else { Ok(SchemaAndValue::default()) };
         }

@@ -16,6 +16,8 @@
 
 #![forbid(unsafe_code)]
 
+mod avro;
+mod avro_converter;
 mod cache;
 mod converter;
 mod date_format;
@@ -28,18 +30,23 @@ pub mod fuzz;
 pub mod infer;
 mod json;
 mod logical;
+mod plain;
 mod primitive;
+mod registry;
 mod schema;
 pub mod text;
 mod value;
 
+pub use avro::AvroSchema;
+pub use avro_converter::{AVRO_CONVERTER, AvroConverter};
 pub use cache::SchemaMemo;
-pub use converter::{CONVERTERS, Converter, SIMPLE_HEADER_CONVERTER, converter_keys};
+pub use converter::{Converter, Role, converter_keys, converters};
 pub use date_format::DateFormat;
 pub use decimal::{Decimal, NotANumber};
 pub use error::DataError;
 pub use json::{DecimalFormat, JsonConverter, JsonOptions};
 pub use logical::{DAY, Logical};
+pub use plain::{PLAIN_CONVERTERS, PlainConverter, SIMPLE_HEADER_CONVERTER};
 pub use primitive::Primitive;
 pub use schema::{Field, Fields, Schema, Type};
 pub use value::{Map, SchemaAndValue, Struct, Value};

@@ -29,6 +29,8 @@ fn room(name: &str) -> usize {
         // The regular expressions of a list have a ceiling each.
         "include-list" | "postgres-config" | "subject-rules" | "server-settings"
         | "transform-chain" => 64 << 20,
+        // As many values as the schema has parts, of which a short text makes many.
+        "avro" => 32 << 20,
         _ => 1 << 20,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use highwater_data::{
-    Converter, Decimal, Fields, Logical, Schema, SchemaAndValue, Struct, Type, Value,
+    Decimal, Fields, Logical, PlainConverter, Schema, SchemaAndValue, Struct, Type, Value,
 };
 use serde_json::Value as Json;
 
@@ -17,9 +17,9 @@ const HEADER: &str = "org.apache.kafka.connect.storage.SimpleHeaderConverter";
 
 type Options<'a> = &'a [(&'a str, &'a str)];
 
-fn ours(class: &str, options: Options<'_>) -> Converter {
+fn ours(class: &str, options: Options<'_>) -> PlainConverter {
     let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    Converter::new(class, &options.collect::<BTreeMap<_, _>>()).unwrap()
+    PlainConverter::new(class, &options.collect::<BTreeMap<_, _>>()).unwrap()
 }
 
 /// How two answers differ; empty where they agree. A refusal is one, whatever its text.
@@ -402,9 +402,9 @@ fn an_unknown_class_or_a_wrong_option_is_refused() {
     ] {
         assert!(ask("read", class, &[(key, value)], &Json::Null).is_err(), "{key}={value}");
         assert!(
-            Converter::new(class, &[(key.to_owned(), value.to_owned())].into()).is_err(),
+            PlainConverter::new(class, &[(key.to_owned(), value.to_owned())].into()).is_err(),
             "{key}={value}"
         );
     }
-    assert!(Converter::new("com.example.NoConverter", &BTreeMap::new()).is_err());
+    assert!(PlainConverter::new("com.example.NoConverter", &BTreeMap::new()).is_err());
 }
