@@ -54,7 +54,8 @@ pub use offset::{Position, SourceOffset, SourcePartition};
 pub use record::{NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord};
 pub use sink::{SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask};
 pub use source::{
-    OffsetChange, OffsetStore, OffsetVerdict, Routing, SourceConnector, SourceTask, Start, Topics,
+    ExactlyOnce, OffsetChange, OffsetStore, OffsetVerdict, Routing, SourceConnector, SourceTask,
+    Start, Topics,
 };
 pub use states::{ColumnStates, STATES_HEADER};
 pub use table::{Column, TableDescription, TableKey, qualified_name, schema_topic};

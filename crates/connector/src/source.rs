@@ -82,6 +82,15 @@ pub enum OffsetVerdict {
     },
 }
 
+/// Whether a source goes on exactly where its stored offset stands (KIP-618).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExactlyOnce {
+    /// Records and offsets in one transaction of the log make it exactly-once.
+    Supported,
+    /// It may repeat or leave out records after a restart, whatever the log does.
+    Unsupported,
+}
+
 /// A kind of source: one value a system, shared by all its connectors.
 #[async_trait]
 pub trait SourceConnector: Send + Sync {
@@ -173,6 +182,18 @@ pub trait SourceConnector: Send + Sync {
         _offset: Option<&SourceOffset>,
     ) -> Result<Option<String>, ConnectorError> {
         Ok(None)
+    }
+
+    /// Whether a connector of this configuration can be exactly-once.
+    fn exactly_once(&self, _config: &Config) -> ExactlyOnce {
+        ExactlyOnce::Unsupported
+    }
+
+    /// Whether the last record of each of the source's own transactions says so
+    /// ([`SourceRecord::boundary`](crate::SourceRecord::boundary)), so that those of the log can end
+    /// with it.
+    fn can_define_boundaries(&self, _config: &Config) -> bool {
+        false
     }
 
     /// A task for this configuration.

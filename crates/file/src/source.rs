@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Importance, KeyType, OffsetChange,
-    OffsetVerdict, Routing, SourceConnector, SourceOffset, SourcePartition, SourceTask, Topics,
+    Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, ExactlyOnce, Importance, KeyType,
+    OffsetChange, OffsetVerdict, Routing, SourceConnector, SourceOffset, SourcePartition,
+    SourceTask, Topics,
 };
 use serde_json::Map;
 
@@ -122,6 +123,11 @@ impl SourceConnector for FileSourceConnector {
     fn partition(&self, config: &Config) -> SourcePartition {
         let file = config.text(FILE).to_owned();
         SourcePartition(Map::from_iter([(FILENAME.to_owned(), file.into())]))
+    }
+
+    /// A stored offset is the place in the file behind the last line that was delivered.
+    fn exactly_once(&self, _config: &Config) -> ExactlyOnce {
+        ExactlyOnce::Supported
     }
 
     fn topics(&self, config: &Config) -> Topics {

@@ -227,6 +227,8 @@ async fn start_worker(
 ) -> Result<Worker, Failure> {
     let mut config = WorkerConfig::new(bootstrap, &http.to_string());
     config.offset_flush_interval = settings.offset_flush_interval;
+    config.exactly_once = settings.exactly_once;
+    config.group_id.clone_from(&settings.worker_group);
     let started = Worker::start(config, sources(settings)).await;
     started.map_err(|error| {
         let WorkerError::Log { source, .. } = &error;

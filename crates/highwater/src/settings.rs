@@ -9,6 +9,7 @@ use highwater_broker::CoordinatorConfig;
 use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
 use highwater_kafka::Bootstrap;
 use highwater_log::{ArchiveConfig, CompactionConfig};
+use highwater_worker::ExactlyOnceSupport;
 
 use crate::apache;
 use crate::cli::{LogFormat, ServerFlags};
@@ -49,6 +50,9 @@ pub(crate) struct Settings {
     pub(crate) offset_flush_interval: Duration,
     /// Folders below which connectors may open files.
     pub(crate) allowed_paths: Vec<PathBuf>,
+    pub(crate) exactly_once: ExactlyOnceSupport,
+    /// Name of the group of workers.
+    pub(crate) worker_group: String,
     pub(crate) stream_linger: Duration,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_format: LogFormat,
@@ -82,6 +86,7 @@ impl Settings {
             ("further Host names", self.allowed_hosts.join(", ")),
             ("offset flush", format!("{:?}", self.offset_flush_interval)),
             ("files of connectors", below(&self.allowed_paths)),
+            ("exactly-once sources", self.exactly_once.name().to_owned()),
             ("stream linger", format!("{:?}", self.stream_linger)),
             ("shutdown within", format!("{:?}", self.shutdown_timeout)),
             ("log lines", format!("{:?}, {}", self.log_format, self.log_level).to_lowercase()),
@@ -208,6 +213,20 @@ fn keys_of_parts() -> Vec<ConfigKey> {
             "Longest time between an acknowledgement and the offset record that covers it, in milliseconds.",
         ),
         key(ALLOWED_PATHS, KeyType::List, Some(""), Medium, ALLOWED_PATHS_TEXT),
+        key(
+            "worker.exactly_once_source_support",
+            KeyType::Choice(&ExactlyOnceSupport::NAMES),
+            Some("disabled"),
+            Medium,
+            "Whether source connectors write records and positions in one transaction: disabled, preparing (as disabled, for servers of one group that are enabled one after the other), enabled, or required (as enabled, and a connector that cannot go on exactly where it stopped is refused). Kafka Connect's exactly.once.source.support.",
+        ),
+        key(
+            "worker.group_id",
+            KeyType::String,
+            Some("highwater"),
+            Medium,
+            "Name of the group of workers on a cluster: transactional ids begin with it, and two groups on one cluster need two names. Kafka Connect's group.id.",
+        ),
         key(
             "streams.linger_ms",
             millis(0, 1_000),
@@ -350,6 +369,11 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
             .map_err(|problem| refused(place, &[problem]))?,
         offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
         allowed_paths: allowed_paths(&config).map_err(|problem| refused(place, &[problem]))?,
+        exactly_once: ExactlyOnceSupport::from_name(
+            config.text("worker.exactly_once_source_support"),
+        )
+        .unwrap_or_default(),
+        worker_group: worker_group(&config, place)?,
         stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {
@@ -359,6 +383,17 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         },
         log_level: log_level(&config, place)?,
     })
+}
+
+/// A name that transactional ids can begin with.
+fn worker_group(config: &Config, place: &str) -> Result<String, Failure> {
+    const KEY: &str = "worker.group_id";
+    let name = config.text(KEY);
+    if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+        let message = "must be 1 to 255 bytes without control characters".to_owned();
+        return Err(refused(place, &[Problem { key: KEY.to_owned(), message }]));
+    }
+    Ok(name.to_owned())
 }
 
 /// The cluster that keeps the log. What only the embedded log has is refused by name beside it.

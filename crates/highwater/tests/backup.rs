@@ -157,7 +157,7 @@ fn row(id: u64) -> OutgoingRecord {
         partition: Some(0),
         key: Some(Bytes::from(json!({"id": id}).to_string())),
         value: Some(Bytes::from(value.to_string())),
-        headers: vec![(HW_HEADER, hw.encode().into())],
+        headers: vec![(HW_HEADER.into(), hw.encode().into())],
     }
 }
 

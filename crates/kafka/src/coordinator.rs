@@ -15,6 +15,7 @@ use crate::connection::{CallError, Connection};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KeyType {
     Group = 0,
+    Transaction = 1,
 }
 
 /// See the module's text.

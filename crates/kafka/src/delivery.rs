@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::ledger::{Bounds, Ledger, Place};
-use crate::queue::{Queue, Run};
+use crate::queue::{Producer, Queue, Run};
 use crate::{KafkaError, OutgoingRecord};
 
 /// Which of a writer's two ledgers a record stands in.
@@ -30,6 +30,8 @@ pub(crate) struct State {
     /// The queue of the record before: mostly the next one's too.
     last: usize,
     batch_limit: usize,
+    /// Who we are, once the cluster has said it.
+    pub(crate) producer: Option<Producer>,
     /// What keeps the writer from being known to its cluster, as far as that passes.
     pub(crate) trouble: Option<String>,
     /// The first failure. Once it is set nothing that still waits will ever be called safe.
@@ -113,6 +115,18 @@ impl State {
         }
     }
 
+    /// Whether the transaction that is open has anything.
+    pub(crate) fn has_transaction(&self) -> bool {
+        self.queues.iter().any(|queue| queue.enlisted)
+    }
+
+    /// The transaction is committed: what comes next belongs to another.
+    pub(crate) fn end_transaction(&mut self) {
+        for queue in &mut self.queues {
+            queue.enlisted = false;
+        }
+    }
+
     /// Everything goes out without waiting to grow.
     pub(crate) fn hurry(&mut self) {
         for queue in &mut self.queues {
@@ -140,6 +154,7 @@ impl Deliveries {
             places: HashMap::new(),
             last: 0,
             batch_limit,
+            producer: None,
             trouble: None,
             failure: None,
         };
@@ -160,7 +175,6 @@ impl Deliveries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Producer;
 
     fn deliveries() -> Deliveries {
         Deliveries::new(Bounds { records: 10, bytes: 1000 }, 1000)
@@ -222,7 +236,7 @@ mod tests {
             };
             state.enter(Book::Records, &record, 0, now).unwrap();
         }
-        let producer = Producer { id: 1, epoch: 0 };
+        let producer = Producer { id: 1, epoch: 0, transactional: false };
         let trail = state.queues.first_mut().unwrap();
         trail.trouble = Some("no leader".to_owned());
         let (sequence, _) = trail.next(producer, now, Duration::ZERO).unwrap().unwrap();

@@ -65,6 +65,38 @@ pub enum KafkaError {
         /// The writer is broken and must be made anew; otherwise it goes on without the record.
         fatal: bool,
     },
+    /// Another producer has taken the transactional id.
+    #[error("transactional id {transactional_id} is another producer's by now: {detail}")]
+    Fenced {
+        /// The id.
+        transactional_id: String,
+        /// What the cluster said.
+        detail: String,
+    },
+    /// A transaction was open for longer than its time-out, and the cluster has aborted it, unless
+    /// another producer took its transactional id.
+    #[error(
+        "a transaction of {transactional_id} was open for {open_ms} ms, longer than its time-out of \
+         {timeout_ms} ms, and is aborted: {detail}"
+    )]
+    TransactionTimedOut {
+        /// The transactional id.
+        transactional_id: String,
+        /// How long it was open.
+        open_ms: u128,
+        /// How long it could have been.
+        timeout_ms: u128,
+        /// What the cluster said.
+        detail: String,
+    },
+    /// Nobody answered whether a transaction is committed: it may be, or may not.
+    #[error("whether a transaction of {transactional_id} is committed is not known: {detail}")]
+    CommitUnknown {
+        /// The transactional id.
+        transactional_id: String,
+        /// What was in the way.
+        detail: String,
+    },
 }
 
 impl KafkaError {
@@ -73,6 +105,7 @@ impl KafkaError {
         match self {
             Self::Refused { code, .. } => Some(*code),
             Self::Write { code, .. } => *code,
+            Self::Fenced { .. } => Some(ErrorCode::PRODUCER_FENCED.0),
             Self::Authentication { .. } => Some(ErrorCode::SASL_AUTHENTICATION_FAILED.0),
             _ => None,
         }

@@ -2,7 +2,7 @@
 //!
 //! Four parts: [`Admin`] (topics, configurations, groups), [`Reader`] (many readers over few
 //! connections, read_committed from the first day, rule L8), [`Consumer`] (a member of a group, over
-//! a reader) and [`Writer`] (begin, send, offsets, commit, abort; at-least-once first). Readers and
+//! a reader) and [`Writer`] (begin, send, offsets, commit, abort; at least once, or in transactions). Readers and
 //! admins ride over lost connections, restarts and moved leaders for a while; a writer that cannot
 //! keep its contract breaks and says so.
 //!
@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod accumulator;
 mod admin;
 mod alter_topic;
 mod assignor;
@@ -42,6 +43,7 @@ mod coordinator;
 mod counters;
 mod delivery;
 mod error;
+mod fencing;
 mod fetch;
 pub mod fuzz;
 mod group_admin;
@@ -65,6 +67,8 @@ mod security;
 mod sender;
 mod subscription;
 mod tls;
+mod transaction_coordinator;
+mod transactional;
 mod watch;
 mod writer;
 
@@ -85,4 +89,7 @@ pub use reader::{
 };
 pub use security::{Bootstrap, Mechanism, Password, Pem, PemPlace, Sasl, Security, Tls};
 pub use subscription::Subscription;
-pub use writer::{Acknowledgement, OutgoingRecord, Writer, WriterSettings, at_least_once};
+pub use writer::{
+    Acknowledgement, OutgoingRecord, TransactionSettings, Writer, WriterSettings, at_least_once,
+    writer,
+};

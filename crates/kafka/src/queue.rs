@@ -31,6 +31,16 @@ const WARM: Duration = Duration::from_secs(60);
 pub(crate) struct Producer {
     pub(crate) id: i64,
     pub(crate) epoch: i16,
+    /// Whether what it sends is part of transactions.
+    pub(crate) transactional: bool,
+}
+
+impl Producer {
+    /// Finishes a batch as this producer's.
+    fn seal(self, batch: BatchBuilder, sequence: i32) -> Result<Bytes, BatchError> {
+        let batch = batch.producer(self.id, self.epoch, sequence);
+        if self.transactional { batch.transactional() } else { batch }.build()
+    }
 }
 
 /// Records of one book whose sequences follow each other.
@@ -79,6 +89,10 @@ pub(crate) struct Queue {
     stored_at: Option<Instant>,
     /// What is being filled goes out at once.
     hurried: bool,
+    /// Whether the open transaction has its partition.
+    pub(crate) enlisted: bool,
+    /// Whether it has taken offset records: each transaction ends with one.
+    takes_offsets: bool,
     /// What keeps its batches from being stored, as far as that passes.
     pub(crate) trouble: Option<String>,
 }
@@ -96,6 +110,8 @@ impl Queue {
             disturbed: false,
             stored_at: None,
             hurried: false,
+            enlisted: false,
+            takes_offsets: false,
             trouble: None,
         }
     }
@@ -108,6 +124,7 @@ impl Queue {
         sequence: u64,
         now: Instant,
     ) -> bool {
+        self.takes_offsets |= book == Book::Offsets;
         let size = record.size();
         let fits = |filling: &Filling| filling.builder.size() + size <= self.limit;
         let fits = self.filling.back().is_some_and(fits);
@@ -128,6 +145,11 @@ impl Queue {
     /// Whether anything waits to be sent or is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         !self.filling.is_empty() || !self.sealed.is_empty()
+    }
+
+    /// Whether it shall join the open transaction: it has something to send, or will have.
+    pub(crate) fn is_to_enlist(&self) -> bool {
+        !self.enlisted && (self.is_busy() || self.takes_offsets)
     }
 
     /// When the batch that is being filled has waited long enough; `None` without one.
@@ -278,7 +300,7 @@ impl Filling {
     }
 
     fn seal(self, producer: Producer, sequence: i32) -> Result<Sealed, BatchError> {
-        let bytes = self.builder.producer(producer.id, producer.epoch, sequence).build()?;
+        let bytes = producer.seal(self.builder, sequence)?;
         Ok(Sealed { sequence, bytes, runs: self.runs, sent: false, stored: false })
     }
 }
@@ -290,8 +312,11 @@ impl Sealed {
 
     fn halves(&self) -> Result<[Self; 2], BatchError> {
         let batch = Batch::parse(&self.bytes)?;
-        let producer =
-            Producer { id: batch.header.producer_id, epoch: batch.header.producer_epoch };
+        let producer = Producer {
+            id: batch.header.producer_id,
+            epoch: batch.header.producer_epoch,
+            transactional: batch.header.is_transactional(),
+        };
         let records = batch.records(DECOMPRESSED_MAX)?.collect::<Result<Vec<_>, _>>()?;
         let (first, second) = records.split_at(records.len() / 2);
         let behind = after(self.sequence, first.len() as u64);
@@ -313,7 +338,7 @@ impl Sealed {
         for Record { timestamp, key, value, headers, .. } in records {
             builder.push(*timestamp, key.as_deref(), value.as_deref(), headers);
         }
-        let bytes = builder.producer(producer.id, producer.epoch, sequence).build()?;
+        let bytes = producer.seal(builder, sequence)?;
         Ok(Self { sequence, bytes, runs, sent: true, stored: false })
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const PRODUCER: Producer = Producer { id: 7, epoch: 0 };
+const PRODUCER: Producer = Producer { id: 7, epoch: 0, transactional: false };
 
 fn record(value: u64) -> OutgoingRecord {
     OutgoingRecord {

@@ -17,6 +17,7 @@ use crate::cluster::{Cluster, Failure, Leader, refused};
 use crate::connection::{CallError, Connection};
 use crate::delivery::{Deliveries, State};
 use crate::queue::{Producer, Queue};
+use crate::transaction_coordinator::{NotAdded, Place, TransactionCoordinator};
 
 /// How long a broker may wait for its replicas or its disk, in milliseconds; below the time that the
 /// connection waits for the answer.
@@ -46,6 +47,7 @@ enum Route {
 /// What the sender waits for, with the index of its queue.
 enum Event {
     Introduced(Result<Producer, Failure>),
+    Enlisted(Vec<usize>, Result<(), NotAdded>),
     Rested(usize),
     Routed(usize, Result<(Leader, Arc<Connection>), Failure>),
     Answered { queue: usize, sequence: i32, answer: Result<ProduceResponse, CallError> },
@@ -65,11 +67,16 @@ enum Verdict {
 pub(crate) struct Sender {
     pub(crate) deliveries: Arc<Deliveries>,
     pub(crate) cluster: Arc<Cluster>,
+    /// Whom a transactional producer asks; none without transactions.
+    transactions: Option<Arc<TransactionCoordinator>>,
     pub(crate) linger: Duration,
     pub(crate) delivery_timeout: Duration,
     producer: Option<Producer>,
     routes: Vec<(Route, Backoff)>,
     introduction: Backoff,
+    enlistment: Backoff,
+    /// Queues are on their way into the transaction.
+    enlisting: bool,
     /// Since when the partitions of queues are unknown to the cluster.
     unknown: HashMap<usize, Instant>,
     /// The first queue that found its connection full: it is served first when there is room.
@@ -81,17 +88,21 @@ impl Sender {
     pub(crate) fn new(
         deliveries: Arc<Deliveries>,
         cluster: Arc<Cluster>,
+        transactions: Option<Arc<TransactionCoordinator>>,
         linger: Duration,
         delivery_timeout: Duration,
     ) -> Self {
         Self {
             deliveries,
             cluster,
+            transactions,
             linger,
             delivery_timeout,
             producer: None,
             routes: Vec::new(),
             introduction: Backoff::default(),
+            enlistment: Backoff::default(),
+            enlisting: false,
             unknown: HashMap::new(),
             passed_over: None,
             events: JoinSet::new(),
@@ -129,6 +140,7 @@ impl Sender {
             state.check().ok()?;
             state.queues.len()
         };
+        self.enlist(Duration::ZERO);
         self.routes.resize_with(queues, || (Route::Unknown, Backoff::default()));
         let first = self.passed_over.take().unwrap_or(0);
         for queue in (first..queues).chain(0..first) {
@@ -155,11 +167,15 @@ impl Sender {
                 self.seek(queue, topic, partition);
                 return Some(now + LOOK_AGAIN);
             };
+            if producer.transactional && !its.enlisted {
+                return Some(now + LOOK_AGAIN);
+            }
             match its.next(producer, now, self.linger) {
                 Ok(Some((sequence, batch))) => {
                     let (topic, partition) = (its.topic.to_string(), its.partition);
                     drop(state);
-                    let request = request(topic, partition, batch);
+                    let id = self.transactions.as_ref().map(|transactions| transactions.id.clone());
+                    let request = request(id, topic, partition, batch);
                     if !self.send(queue, &connection, sequence, &request) {
                         return Some(now + LOOK_AGAIN);
                     }
@@ -207,7 +223,10 @@ impl Sender {
         match event {
             Event::Introduced(Ok(producer)) => {
                 self.producer = Some(producer);
-                self.deliveries.state().trouble = None;
+                let mut state = self.deliveries.state();
+                (state.producer, state.trouble) = (Some(producer), None);
+                drop(state);
+                self.deliveries.progress.notify_one();
             }
             Event::Introduced(Err(failure)) => {
                 let pause = self.introduction.pause();
@@ -215,6 +234,7 @@ impl Sender {
                     self.introduce(pause);
                 }
             }
+            Event::Enlisted(queues, answer) => self.enlisted(&queues, answer),
             Event::Rested(queue) => self.set(queue, Route::Unknown),
             Event::Routed(queue, Ok((leader, connection))) => {
                 self.unknown.remove(&queue);
@@ -272,11 +292,60 @@ impl Sender {
 
     /// Asks who we are to the brokers, after a pause.
     fn introduce(&mut self, pause: Duration) {
-        let cluster = Arc::clone(&self.cluster);
+        let (cluster, transactions) = (Arc::clone(&self.cluster), self.transactions.clone());
         self.events.spawn(async move {
             tokio::time::sleep(pause).await;
-            Event::Introduced(introduced(&cluster).await)
+            Event::Introduced(match transactions {
+                Some(transactions) => transactions.introduce().await,
+                None => introduced(&cluster).await,
+            })
         });
+    }
+
+    /// Makes the partitions of what waits to be sent part of the transaction, after a pause.
+    fn enlist(&mut self, pause: Duration) {
+        let (Some(transactions), Some(producer)) = (&self.transactions, self.producer) else {
+            return;
+        };
+        let state = self.deliveries.state();
+        let waits = state.queues.iter().any(|queue| queue.is_busy() && !queue.enlisted);
+        if self.enlisting || !waits {
+            return;
+        }
+        let joining = state.queues.iter().enumerate().filter(|(_, queue)| queue.is_to_enlist());
+        let place = |queue: &Queue| (Arc::clone(&queue.topic), queue.partition);
+        let (queues, places): (Vec<usize>, Vec<Place>) =
+            joining.map(|(at, queue)| (at, place(queue))).unzip();
+        drop(state);
+        self.enlisting = true;
+        let transactions = Arc::clone(transactions);
+        self.events.spawn(async move {
+            tokio::time::sleep(pause).await;
+            Event::Enlisted(queues, transactions.add(producer, &places).await)
+        });
+    }
+
+    fn enlisted(&mut self, queues: &[usize], answer: Result<(), NotAdded>) {
+        self.enlisting = false;
+        match answer {
+            Ok(()) => {
+                self.enlistment.reset();
+                let mut state = self.deliveries.state();
+                for at in queues {
+                    if let Some(queue) = state.queues.get_mut(*at) {
+                        queue.enlisted = true;
+                    }
+                    self.unknown.remove(at);
+                }
+            }
+            Err((at, failure)) => {
+                let queue = at.and_then(|at| queues.get(at)).copied();
+                if self.note(queue, failure) {
+                    let pause = self.enlistment.pause();
+                    self.enlist(pause);
+                }
+            }
+        }
     }
 
     /// Looks for the leader of a queue's partition.
@@ -356,16 +425,22 @@ async fn introduced(cluster: &Cluster) -> Result<Producer, Failure> {
     let answer = cluster.ask_any(&request).await?;
     let code = answer.error_code;
     if code.is_ok() {
-        return Ok(Producer { id: answer.producer_id, epoch: answer.producer_epoch });
+        let (id, epoch) = (answer.producer_id, answer.producer_epoch);
+        return Ok(Producer { id, epoch, transactional: false });
     }
     let error = refused("get a producer id".to_owned(), code, None);
     Err(if code.is_retriable() { Failure::Transient(error) } else { Failure::Final(error) })
 }
 
-fn request(topic: String, partition: i32, batch: Bytes) -> ProduceRequest {
+fn request(
+    transactional_id: Option<String>,
+    topic: String,
+    partition: i32,
+    batch: Bytes,
+) -> ProduceRequest {
     let data = PartitionProduceData { index: partition, records: Some(batch) };
     ProduceRequest {
-        transactional_id: None,
+        transactional_id,
         acks: ALL,
         timeout_ms: BROKER_TIMEOUT_MS,
         topic_data: vec![TopicProduceData { name: topic, partition_data: vec![data] }],

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::at_least_once::AtLeastOnce;
+use crate::transactional::Transactional;
 use crate::{Bootstrap, KafkaError};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -48,7 +49,16 @@ pub struct Acknowledgement {
     pub offset: i64,
 }
 
-/// Bounds of a writer.
+/// Who a transactional writer is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TransactionSettings {
+    /// The transactional id: whoever takes it fences the one who had it.
+    pub id: String,
+    /// How long a transaction may be open before the cluster aborts it.
+    pub timeout: Duration,
+}
+
+/// Bounds of a writer, and its delivery contract.
 #[derive(Clone, Debug)]
 pub struct WriterSettings {
     /// Brokers, as for [`crate::Reader::new`].
@@ -63,6 +73,8 @@ pub struct WriterSettings {
     pub linger: Duration,
     /// Largest request; a record above the topic's limit fails with its own error.
     pub max_request_bytes: usize,
+    /// With it the writer writes in transactions; else at least once.
+    pub transactions: Option<TransactionSettings>,
 }
 
 impl WriterSettings {
@@ -75,6 +87,7 @@ impl WriterSettings {
             delivery_timeout: Duration::from_secs(120),
             linger: Duration::from_millis(5),
             max_request_bytes: 10 << 20,
+            transactions: None,
         }
     }
 }
@@ -83,12 +96,14 @@ impl WriterSettings {
 ///
 /// Order of use: `begin`, any number of `send`, `offsets` with the offset records of what was
 /// acknowledged, `commit`. At-least-once: `begin` opens nothing, `offsets` sends and waits, `commit`
-/// waits until all that was sent is acknowledged. After an error with `fatal` the writer
-/// must be dropped: the fate of what was in flight is unknown and nothing of it may be reported
-/// as safe.
+/// waits until all that was sent is acknowledged. In transactions: `begin` waits until the
+/// transactional id is this writer's, which fences another one that had it; the first record opens
+/// the transaction; only `commit` makes anything of it visible. After an error, save one with
+/// `fatal: false`, the writer must be dropped: the fate of what was in flight is unknown and nothing
+/// of it may be reported as safe.
 #[async_trait]
 pub trait Writer: Send + Sync {
-    /// Opens a transaction, where the contract has one.
+    /// Makes ready for a transaction, where the contract has one; else does nothing.
     async fn begin(&mut self) -> Result<(), KafkaError>;
 
     /// Takes a record, in order, waiting while the bounds are reached; returns its sequence,
@@ -116,6 +131,12 @@ pub trait Writer: Send + Sync {
     /// Ends the transaction; on return everything is safe. An error leaves the outcome unknown
     /// unless it says otherwise.
     async fn commit(&mut self) -> Result<(), KafkaError>;
+
+    /// Gives up what was sent since the last `commit`: nothing of it becomes visible, although it is
+    /// reported as acknowledged. At-least-once has nothing to take back: it does nothing.
+    async fn abort(&mut self) -> Result<(), KafkaError> {
+        Ok(())
+    }
 }
 
 /// An at-least-once writer: idempotent producer, acks=all. To be made inside a Tokio runtime, where
@@ -125,4 +146,16 @@ pub trait Writer: Send + Sync {
 /// None at present: a writer that cannot reach its cluster says so when it is used.
 pub fn at_least_once(settings: &WriterSettings) -> Result<Box<dyn Writer>, KafkaError> {
     Ok(Box::new(AtLeastOnce::start(settings)))
+}
+
+/// A writer under the delivery contract that its settings name: in transactions where they do, else
+/// [`at_least_once`].
+///
+/// # Errors
+/// As [`at_least_once`].
+pub fn writer(settings: &WriterSettings) -> Result<Box<dyn Writer>, KafkaError> {
+    match &settings.transactions {
+        None => at_least_once(settings),
+        Some(transactions) => Ok(Box::new(Transactional::start(settings, transactions))),
+    }
 }

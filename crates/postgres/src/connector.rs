@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Claim, Config, ConfigDef, ConnectorError, Finding, Hold, OffsetChange, OffsetVerdict,
-    SourceConnector, SourceOffset, SourcePartition, SourceTask, Topics, schema_topic,
+    Claim, Config, ConfigDef, ConnectorError, ExactlyOnce, Finding, Hold, OffsetChange,
+    OffsetVerdict, SourceConnector, SourceOffset, SourcePartition, SourceTask, Topics,
+    schema_topic,
 };
 use serde_json::{Map, Value};
 
@@ -138,6 +139,16 @@ impl SourceConnector for PostgresConnector {
         opening::drop_slot(&catalog, &settings.slot).await?;
         let (place, publication) = (settings.place(), &settings.publication);
         Ok(Some(format!("{place} is dropped; publication {publication} stays")))
+    }
+
+    /// A stored offset names the last event that is delivered, inside a transaction too, and the slot
+    /// decodes what is not confirmed again, event by event the same.
+    fn exactly_once(&self, _config: &Config) -> ExactlyOnce {
+        ExactlyOnce::Supported
+    }
+
+    fn can_define_boundaries(&self, _config: &Config) -> bool {
+        true
     }
 
     fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {

@@ -1,7 +1,9 @@
 //! The log as a worker sees it: one reader and one admin for all, a writer a task.
 
 use highwater_connector::{ConnectorError, ErrorKind};
-use highwater_kafka::{Admin, ErrorCode, KafkaError, Reader, Writer, WriterSettings};
+use highwater_kafka::{
+    Admin, ErrorCode, KafkaError, Reader, TransactionSettings, Writer, WriterSettings,
+};
 
 use crate::WorkerConfig;
 use crate::settings::WriterFactory;
@@ -11,6 +13,8 @@ use crate::settings::WriterFactory;
 pub(crate) struct Cluster {
     pub(crate) reader: Reader,
     pub(crate) admin: Admin,
+    /// What transactional ids begin with.
+    pub(crate) group_id: String,
     writers: WriterFactory,
 }
 
@@ -19,14 +23,21 @@ impl Cluster {
         let reader = Reader::new(&config.bootstrap);
         Self {
             admin: Admin::new(reader.clone()),
+            group_id: config.group_id.clone(),
             reader,
             writers: std::sync::Arc::clone(&config.writers),
         }
     }
 
-    /// A writer whose requests may hold a record of `max_record_bytes`.
-    pub(crate) fn writer(&self, max_record_bytes: usize) -> Result<Box<dyn Writer>, KafkaError> {
+    /// A writer whose requests may hold a record of `max_record_bytes`; with `transactions`, in
+    /// these.
+    pub(crate) fn writer(
+        &self,
+        max_record_bytes: usize,
+        transactions: Option<TransactionSettings>,
+    ) -> Result<Box<dyn Writer>, KafkaError> {
         let mut settings = WriterSettings::new(self.reader.bootstrap());
+        settings.transactions = transactions;
         settings.max_request_bytes = max_record_bytes.saturating_add(REQUEST_OVERHEAD);
         settings.max_in_flight_bytes = settings.max_in_flight_bytes.max(settings.max_request_bytes);
         (self.writers)(&settings)
@@ -57,8 +68,12 @@ const OFFLINE: &str = "the task tries again by itself; if it lasts, the partitio
 /// A failure of the log as a connector's error: tried again, since logs come back, unless the log
 /// refuses for a lasting reason.
 pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
+    if let Some(stopped) = transaction_error(error) {
+        return stopped;
+    }
     let code = match error {
         KafkaError::Unreachable { .. } => "LOG_UNREACHABLE",
+        KafkaError::CommitUnknown { .. } => "COMMIT_UNKNOWN",
         KafkaError::Write { .. } => "LOG_WRITE_FAILED",
         _ => "LOG_REFUSED",
     };
@@ -70,6 +85,26 @@ pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
         return passing;
     }
     ConnectorError::stop(code, ErrorKind::Log, error.to_string(), remedy(error))
+}
+
+/// What ends an exactly-once task until a person has acted. Whoever tried again by itself would take
+/// the transactional id from the one who has it now.
+fn transaction_error(error: &KafkaError) -> Option<ConnectorError> {
+    let (code, remedy) = match error {
+        KafkaError::Fenced { .. } => (
+            "PRODUCER_FENCED",
+            "let one server alone run this connector: end the other one, or give it another \
+             worker.group_id; then restart the connector",
+        ),
+        KafkaError::TransactionTimedOut { .. } => (
+            "TRANSACTION_TIMED_OUT",
+            "set transaction.boundary=poll, or raise producer.override.transaction.timeout.ms of the \
+             connector, then restart it",
+        ),
+        _ => return None,
+    };
+    let stopped = ConnectorError::stop(code, ErrorKind::Log, error.to_string(), remedy);
+    Some(stopped.keeping("the stored position; what was not committed is seen by nobody"))
 }
 
 /// What makes the log take what it refuses.

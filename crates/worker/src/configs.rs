@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use highwater_kafka::OutgoingRecord;
 use serde_json::{Value, json};
 
+use crate::fencing::{self, FENCING};
 use crate::journal::record;
 use crate::pipeline::Properties;
 use crate::task_configs::TaskConfigs;
@@ -72,6 +73,8 @@ pub(crate) struct ConfigState {
     properties: BTreeMap<String, Properties>,
     targets: BTreeMap<String, TargetState>,
     tasks: BTreeMap<String, TaskConfigs>,
+    /// How many tasks were fenced last.
+    fenced: BTreeMap<String, u32>,
 }
 
 impl ConfigState {
@@ -96,6 +99,12 @@ impl ConfigState {
         self.tasks.get(name).unwrap_or(NONE)
     }
 
+    /// How many tasks each connector had when their producers were fenced last. It outlives the
+    /// connector: one that is made anew under its name has the same transactional ids.
+    pub(crate) const fn fenced(&self) -> &BTreeMap<String, u32> {
+        &self.fenced
+    }
+
     /// Takes in one record of the topic; what cannot be read is left alone.
     pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
         let Some(key) = key.and_then(|key| std::str::from_utf8(key).ok()) else { return };
@@ -107,6 +116,8 @@ impl ConfigState {
             self.apply_task(task, value)
         } else if let Some(name) = key.strip_prefix(COMMIT) {
             self.apply_commit(name, value)
+        } else if let Some(name) = key.strip_prefix(FENCING) {
+            put(&mut self.fenced, name, value, fencing::tasks_of)
         } else {
             true
         };

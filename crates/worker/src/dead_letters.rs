@@ -39,7 +39,7 @@ impl DeadLetters {
         let name = settings.topic.clone();
         let topic = NewTopic { name, partitions: 1, configs: BTreeMap::new() };
         cluster.admin.create_durable_topic(&topic).await.map_err(|error| log_error(&error))?;
-        let writer = cluster.writer(max_record_bytes).map_err(|error| log_error(&error))?;
+        let writer = cluster.writer(max_record_bytes, None).map_err(|error| log_error(&error))?;
         Ok(Self { settings, writer, under_way: VecDeque::new() })
     }
 

@@ -10,7 +10,7 @@ const MAX_RECORD_BYTES: usize = 4 << 20;
 /// What writes them.
 pub(crate) fn journal(cluster: &Cluster) -> Journal {
     let cluster = cluster.clone();
-    Journal::new(move || cluster.writer(MAX_RECORD_BYTES))
+    Journal::new(move || cluster.writer(MAX_RECORD_BYTES, None))
 }
 
 /// A record of a topic of state: text key, JSON value or tombstone.

@@ -7,6 +7,8 @@ use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Pro
 
 use crate::WorkerConfig;
 use crate::backoff::Backoff;
+use crate::boundary::Boundary;
+use crate::exactly_once::{Asked, Delivery, Transactions};
 use crate::topics::TableTopicSettings;
 
 /// Key of the connector's name.
@@ -21,6 +23,14 @@ const FLUSH_INTERVAL: &str = "offset.flush.interval.ms";
 const DRAIN_TIMEOUT: &str = "task.shutdown.graceful.timeout.ms";
 const RETRY_TIMEOUT: &str = "errors.retry.timeout";
 const RETRY_DELAY_MAX: &str = "errors.retry.delay.max.ms";
+/// Key of the topic of a connector's own offsets.
+pub(crate) const OFFSETS_TOPIC: &str = "offsets.storage.topic";
+/// Key of what is asked of the worker's transactions.
+pub(crate) const EXACTLY_ONCE: &str = "exactly.once.support";
+/// Key of where they end.
+pub(crate) const TRANSACTION_BOUNDARY: &str = "transaction.boundary";
+const TRANSACTION_INTERVAL: &str = "transaction.boundary.interval.ms";
+const TRANSACTION_TIMEOUT: &str = "producer.override.transaction.timeout.ms";
 /// Key of the largest record.
 pub(crate) const MAX_RECORD: &str = "producer.override.max.request.size";
 const RETENTION_MS: &str = "trail.retention.ms";
@@ -40,8 +50,14 @@ pub(crate) struct TaskSettings {
     pub(crate) tasks_max_enforced: bool,
     pub(crate) flush_interval: Duration,
     pub(crate) drain_timeout: Duration,
+    /// Where its offsets are stored, if not in the worker's own topic.
+    pub(crate) offsets_topic: Option<String>,
     pub(crate) backoff: Backoff,
     pub(crate) max_record_bytes: usize,
+    /// What the connector asks for.
+    pub(crate) exactly_once: Asked,
+    /// What it gets.
+    pub(crate) delivery: Delivery,
     /// Text of topic configuration `retention.ms`.
     pub(crate) retention_ms: String,
     /// Text of topic configuration `retention.bytes`.
@@ -52,6 +68,7 @@ pub(crate) struct TaskSettings {
 /// The keys that every connector may carry beside its own, in the order of the reference.
 pub fn worker_keys() -> Vec<ConfigKey> {
     let mut keys = run_keys();
+    keys.extend(transaction_keys());
     keys.extend(topic_keys());
     keys
 }
@@ -96,6 +113,14 @@ fn run_keys() -> Vec<ConfigKey> {
              covers it: what a crash delivers again.",
         ),
         ConfigKey::new(
+            OFFSETS_TOPIC,
+            text,
+            Some(""),
+            Importance::Low,
+            "Topic of the connector's offsets alone; empty for that of the server. It is made where it is \
+             missing, and an offset that it does not have is taken from the server's.",
+        ),
+        ConfigKey::new(
             DRAIN_TIMEOUT,
             times(0, 600_000),
             Some("5000"),
@@ -123,6 +148,46 @@ fn run_keys() -> Vec<ConfigKey> {
             Some("10485760"),
             Importance::Medium,
             "Largest record in bytes, with key and headers. The task stops at a larger one.",
+        ),
+    ]
+}
+
+/// They count where the worker's own setting enables transactions.
+fn transaction_keys() -> Vec<ConfigKey> {
+    vec![
+        ConfigKey::new(
+            EXACTLY_ONCE,
+            KeyType::Choice(&["requested", "required"]),
+            Some("requested"),
+            Importance::Medium,
+            "Whether the connector is refused where it would not be exactly-once: required, or requested \
+             for where it can be. The server's worker.exactly_once_source_support turns it on.",
+        ),
+        ConfigKey::new(
+            TRANSACTION_BOUNDARY,
+            KeyType::Choice(&["poll", "interval", "connector"]),
+            Some("poll"),
+            Importance::Medium,
+            "Where a transaction of the log ends, exactly-once: after what was read at once (poll), at \
+             the first such place after transaction.boundary.interval.ms (interval), or with each \
+             transaction of the source (connector). Poll and interval do not tear a transaction of the \
+             source, unless it takes longer than half of producer.override.transaction.timeout.ms.",
+        ),
+        ConfigKey::new(
+            TRANSACTION_INTERVAL,
+            number(1, 3_600_000),
+            Some("1000"),
+            Importance::Low,
+            "Time in milliseconds between two ends of a transaction where the boundary is interval; by \
+             default that of offset.flush.interval.ms.",
+        ),
+        ConfigKey::new(
+            TRANSACTION_TIMEOUT,
+            number(1000, 900_000),
+            Some("60000"),
+            Importance::Low,
+            "Time in milliseconds after which the log aborts a transaction that is open, exactly-once. \
+             Readers of committed records wait for as long after a crash, unless the task starts again.",
         ),
     ]
 }
@@ -196,29 +261,52 @@ impl TaskSettings {
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
         let keys = worker_keys();
-        let own: BTreeMap<String, String> = defaults(worker)
+        let own: BTreeMap<String, String> = defaults(properties, worker)
             .into_iter()
             .chain(properties.clone())
             .filter(|(name, _)| keys.iter().any(|key| key.name == name))
             .collect();
-        ConfigDef::new(keys).parse(&own, &[]).map(|config| Self::of(&config))
+        ConfigDef::new(keys).parse(&own, &[]).map(|config| Self::of(&config, worker))
     }
 
-    fn of(config: &Config) -> Self {
-        let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
+    fn of(config: &Config, worker: &WorkerConfig) -> Self {
+        let millis = |key| millis(config, key);
         let give_up_after = (config.int(RETRY_TIMEOUT) >= 0).then(|| millis(RETRY_TIMEOUT));
         Self {
             tasks_max: u32::try_from(config.int(TASKS_MAX)).unwrap_or(1),
             tasks_max_enforced: config.flag(TASKS_MAX_ENFORCE),
             flush_interval: millis(FLUSH_INTERVAL),
             drain_timeout: millis(DRAIN_TIMEOUT),
+            offsets_topic: Some(config.text(OFFSETS_TOPIC).to_owned())
+                .filter(|topic| !topic.is_empty()),
             backoff: Backoff { cap: millis(RETRY_DELAY_MAX), give_up_after },
             max_record_bytes: max_record_bytes(config),
+            exactly_once: match config.text(EXACTLY_ONCE) {
+                "required" => Asked::Required,
+                _ => Asked::Requested,
+            },
+            delivery: delivery(config, worker),
             retention_ms: config.text(RETENTION_MS).trim().to_owned(),
             retention_bytes: config.text(RETENTION_BYTES).trim().to_owned(),
             tables: table_topics(config),
         }
     }
+}
+
+fn millis(config: &Config, key: &str) -> Duration {
+    Duration::from_millis(config.int(key).unsigned_abs())
+}
+
+fn delivery(config: &Config, worker: &WorkerConfig) -> Delivery {
+    if !worker.exactly_once.is_enabled() {
+        return Delivery::AtLeastOnce;
+    }
+    let boundary = match config.text(TRANSACTION_BOUNDARY) {
+        "interval" => Boundary::Interval(millis(config, TRANSACTION_INTERVAL)),
+        "connector" => Boundary::Connector,
+        _ => Boundary::Poll,
+    };
+    Delivery::ExactlyOnce(Transactions { boundary, timeout: millis(config, TRANSACTION_TIMEOUT) })
 }
 
 fn max_record_bytes(config: &Config) -> usize {
@@ -235,9 +323,14 @@ fn table_topics(config: &Config) -> TableTopicSettings {
     }
 }
 
-fn defaults(worker: &WorkerConfig) -> BTreeMap<String, String> {
+fn defaults(
+    properties: &BTreeMap<String, String>,
+    worker: &WorkerConfig,
+) -> BTreeMap<String, String> {
+    let flush_interval = worker.offset_flush_interval.as_millis().to_string();
     [
-        (FLUSH_INTERVAL, worker.offset_flush_interval.as_millis().to_string()),
+        (TRANSACTION_INTERVAL, properties.get(FLUSH_INTERVAL).unwrap_or(&flush_interval).clone()),
+        (FLUSH_INTERVAL, flush_interval),
         (DRAIN_TIMEOUT, worker.drain_timeout.as_millis().to_string()),
         (MAX_RECORD, worker.max_record_bytes.to_string()),
     ]
@@ -283,5 +376,35 @@ mod tests {
             let problems = read(&[("tasks.max", wrong)]).unwrap_err();
             assert_eq!((problems.len(), problems[0].key.as_str()), (1, "tasks.max"));
         }
+    }
+
+    #[test]
+    fn transactions_are_the_workers_to_enable_and_end_where_the_connector_says() {
+        let delivery = |support, pairs: &[(&str, &str)]| {
+            let mut worker = WorkerConfig::new("127.0.0.1:9092", "w");
+            worker.exactly_once = support;
+            let text = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            let properties = pairs.iter().map(text).collect();
+            TaskSettings::read(&properties, &worker).map(|settings| settings.delivery)
+        };
+        use crate::ExactlyOnceSupport::{Disabled, Enabled, Preparing, Required};
+        for support in [Disabled, Preparing] {
+            let pairs = [(CLASS, "fake"), (EXACTLY_ONCE, "required")];
+            assert_eq!(delivery(support, &pairs), Ok(Delivery::AtLeastOnce));
+        }
+        let ends = |boundary, timeout| {
+            let timeout = Duration::from_secs(timeout);
+            Ok(Delivery::ExactlyOnce(Transactions { boundary, timeout }))
+        };
+        assert_eq!(delivery(Enabled, &[(CLASS, "fake")]), ends(Boundary::Poll, 60));
+        let interval = [
+            (CLASS, "fake"),
+            (FLUSH_INTERVAL, "70"),
+            (TRANSACTION_BOUNDARY, "interval"),
+            (TRANSACTION_TIMEOUT, "9000"),
+        ];
+        let seventy = Boundary::Interval(Duration::from_millis(70));
+        assert_eq!(delivery(Required, &interval), ends(seventy, 9));
+        assert!(delivery(Enabled, &[(CLASS, "fake"), (TRANSACTION_BOUNDARY, "never")]).is_err());
     }
 }

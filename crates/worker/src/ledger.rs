@@ -4,6 +4,9 @@
 //! come in: an offset to store never lies beyond the acknowledged prefix of what was sent; a
 //! position is given out for `committed` only after its offset record was acknowledged; after a
 //! failure nothing is given out any more, since the outcome of what was in flight is unknown.
+//!
+//! Where records and offset share a transaction, the offset covers all of it: none is given out
+//! while a record of it is in flight, and `stored` is said once the transaction is committed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,9 +62,19 @@ enum Phase {
     Failed,
 }
 
+/// What an offset record has to cover.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cover {
+    /// What is acknowledged: what is not is delivered again after a crash.
+    Acknowledged,
+    /// All that was sent, since it becomes visible with the offset.
+    All,
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Ledger {
+    cover: Cover,
     phase: Phase,
     in_flight: VecDeque<InFlight>,
     /// Newest acknowledged position that no offset record covers.
@@ -76,8 +89,9 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// A ledger for a run that begins at an offset record with this `tail`.
-    pub(crate) const fn new(tail: Tail, now: Instant) -> Self {
+    pub(crate) const fn new(cover: Cover, tail: Tail, now: Instant) -> Self {
         Self {
+            cover,
             phase: Phase::Open,
             in_flight: VecDeque::new(),
             safe: None,
@@ -143,8 +157,13 @@ impl Ledger {
     /// position does while nothing is in flight.
     pub(crate) fn is_due(&self, now: Instant, interval: Duration) -> bool {
         let waited = now.saturating_duration_since(self.stored_at);
-        (self.safe.is_some() && waited >= interval)
-            || (self.idle_ready() && waited >= interval.max(IDLE_INTERVAL))
+        (self.safe.is_some() && waited >= interval) || self.is_idle_due(now, interval)
+    }
+
+    /// Whether an idle position is due.
+    pub(crate) fn is_idle_due(&self, now: Instant, interval: Duration) -> bool {
+        let waited = now.saturating_duration_since(self.stored_at);
+        self.idle_ready() && waited >= interval.max(IDLE_INTERVAL)
     }
 
     fn idle_ready(&self) -> bool {
@@ -159,7 +178,8 @@ impl Ledger {
     /// Takes the offset that covers the acknowledged prefix, if there is one that is not stored.
     /// [`Self::stored`] or [`Self::failed`] must follow.
     pub(crate) fn store(&mut self) -> Option<Pending> {
-        if !matches!(self.phase, Phase::Open) {
+        let covers = self.cover == Cover::Acknowledged || self.in_flight.is_empty();
+        if !matches!(self.phase, Phase::Open) || !covers {
             return None;
         }
         let idle = if self.idle_ready() { self.idle.take() } else { None };
@@ -194,6 +214,11 @@ impl Ledger {
         self.phase = Phase::Open;
         self.stored_at = now;
         position
+    }
+
+    /// Whether an outcome is unknown.
+    pub(crate) const fn has_failed(&self) -> bool {
+        matches!(self.phase, Phase::Failed)
     }
 
     /// An outcome is unknown: nothing of this ledger may be reported as safe any more.

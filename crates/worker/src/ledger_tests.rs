@@ -81,6 +81,9 @@ struct Model {
     storing: Option<(u64, bool)>,
     stored: u64,
     failed: bool,
+    /// Whether offset and records share a transaction, and the last record that was sent in it.
+    in_transactions: bool,
+    last_sent: u64,
 }
 
 impl Model {
@@ -121,6 +124,7 @@ fn apply(model: &mut Model, ledger: &mut Ledger, step: &Step) -> Result<(), Test
             let at = model.next();
             model.sequence += 1;
             model.in_flight.push((model.sequence, at, *partition));
+            model.last_sent = at;
             ledger.sent(model.sequence, Some(hw(at)), position(at));
         }
         Step::Acknowledge if !model.in_flight.is_empty() => {
@@ -142,6 +146,12 @@ fn apply(model: &mut Model, ledger: &mut Ledger, step: &Step) -> Result<(), Test
         Step::Store => {
             if let Some(pending) = ledger.store() {
                 prop_assert!(!model.failed && model.storing.is_none());
+                let offset = ordinal(&pending.offset);
+                prop_assert!(
+                    !model.in_transactions || offset >= model.last_sent,
+                    "{offset} would be committed with record {}",
+                    model.last_sent
+                );
                 model.begin(&pending, true)?;
             }
         }
@@ -187,7 +197,24 @@ proptest! {
         steps in prop::collection::vec(step(), 0..80),
     ) {
         let mut model = Model::default();
-        let mut ledger = Ledger::new(Tail::default(), Instant::now());
+        let mut ledger = Ledger::new(Cover::Acknowledged, Tail::default(), Instant::now());
+        for step in &steps {
+            apply(&mut model, &mut ledger, step)?;
+            if model.failed {
+                prop_assert!(ledger.store().is_none(), "stored after a failure");
+                prop_assert!(ledger.stored(Instant::now()).is_none(), "told after a failure");
+                return Ok(());
+            }
+        }
+    }
+
+    /// What a transaction makes visible, the offset in it covers: no more and no less.
+    #[test]
+    fn in_a_transaction_no_record_is_without_the_offset_that_covers_it(
+        steps in prop::collection::vec(step(), 0..80),
+    ) {
+        let mut model = Model { in_transactions: true, ..Model::default() };
+        let mut ledger = Ledger::new(Cover::All, Tail::default(), Instant::now());
         for step in &steps {
             apply(&mut model, &mut ledger, step)?;
             if model.failed {
@@ -213,7 +240,7 @@ proptest! {
         ),
     ) {
         let mut model = Model::default();
-        let mut ledger = Ledger::new(Tail::default(), Instant::now());
+        let mut ledger = Ledger::new(Cover::Acknowledged, Tail::default(), Instant::now());
         for step in &steps {
             apply(&mut model, &mut ledger, step)?;
         }
@@ -232,7 +259,7 @@ const SECOND: Duration = Duration::from_secs(1);
 #[test]
 fn an_acknowledged_position_is_due_after_the_interval() {
     let start = Instant::now();
-    let mut ledger = Ledger::new(Tail::default(), start);
+    let mut ledger = Ledger::new(Cover::Acknowledged, Tail::default(), start);
     ledger.sent(1, None, position(1));
     assert!(!ledger.is_due(start + 9 * SECOND, SECOND), "nothing is acknowledged");
     ledger.acknowledged(&ack(1, 0, 0)).unwrap();
@@ -243,7 +270,7 @@ fn an_acknowledged_position_is_due_after_the_interval() {
 #[test]
 fn an_idle_position_is_due_at_most_once_a_second_and_never_over_records_in_flight() {
     let start = Instant::now();
-    let mut ledger = Ledger::new(Tail::default(), start);
+    let mut ledger = Ledger::new(Cover::Acknowledged, Tail::default(), start);
     ledger.idle(position(1));
     let short = Duration::from_millis(10);
     assert!(!ledger.is_due(start + SECOND / 2, short));
@@ -255,7 +282,7 @@ fn an_idle_position_is_due_at_most_once_a_second_and_never_over_records_in_fligh
 
 #[test]
 fn an_offset_only_write_repeats_the_tail() {
-    let mut ledger = Ledger::new(Tail::default(), Instant::now());
+    let mut ledger = Ledger::new(Cover::Acknowledged, Tail::default(), Instant::now());
     ledger.sent(1, Some(hw(1)), position(1));
     ledger.acknowledged(&ack(1, 0, 17)).unwrap();
     let first = ledger.store().unwrap();
@@ -267,7 +294,7 @@ fn an_offset_only_write_repeats_the_tail() {
 
 #[test]
 fn a_second_store_waits_for_the_answer_to_the_first() {
-    let mut ledger = Ledger::new(Tail::default(), Instant::now());
+    let mut ledger = Ledger::new(Cover::Acknowledged, Tail::default(), Instant::now());
     ledger.idle(position(1));
     assert!(ledger.store().is_some());
     ledger.idle(position(2));

@@ -33,6 +33,7 @@
 
 mod admission;
 mod backoff;
+mod boundary;
 mod checkup;
 mod cluster;
 mod configs;
@@ -40,6 +41,8 @@ mod connector_changes;
 mod connector_runner;
 mod counters;
 mod dead_letters;
+mod exactly_once;
+mod fencing;
 #[doc(hidden)]
 pub mod fuzz;
 mod herder;
@@ -49,6 +52,7 @@ mod keys;
 mod ledger;
 mod looking;
 mod offset_changes;
+mod offset_topics;
 mod offsets;
 mod opening;
 mod origin;
@@ -91,6 +95,6 @@ mod worker;
 
 pub use counters::describe_metrics;
 pub use keys::worker_keys;
-pub use settings::{WorkerConfig, WriterFactory};
+pub use settings::{ExactlyOnceSupport, WorkerConfig, WriterFactory};
 pub use sink_keys::sink_keys;
 pub use worker::{Worker, WorkerError};

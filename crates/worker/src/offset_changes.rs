@@ -8,13 +8,16 @@ use highwater_connector::{
 use highwater_kafka::OutgoingRecord;
 
 use crate::configs::TargetState;
+use crate::exactly_once::Delivery;
 use crate::herder::Herder;
 use crate::isolation::isolated;
+use crate::keys;
 use crate::looking::silent;
 use crate::offsets::{self, StoredOffset};
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::rest_error::Refusal;
+use crate::runner::Shared;
 use crate::status::State;
 
 /// One entry of a request: an offset to store, or `None` to reset.
@@ -39,8 +42,10 @@ impl Herder {
     /// # Errors
     /// Not found, or the log fails.
     pub(crate) async fn offsets(&self, name: &str) -> Result<Vec<StoredOffset>, Refusal> {
-        self.properties(name)?;
-        self.shared.offsets.all(name).await.map_err(Refusal::Log)
+        let properties = self.properties(name)?;
+        let named = properties.get(keys::OFFSETS_TOPIC).map(|topic| topic.trim());
+        let named = named.filter(|topic| !topic.is_empty());
+        self.shared.offsets.all(named, name).await.map_err(Refusal::Log)
     }
 
     /// Stores or resets the offsets of the partitions given.
@@ -56,6 +61,7 @@ impl Herder {
     ) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
         let plan = self.stopped(name)?;
+        self.fence(&plan).await?;
         let stored = self.offsets(name).await?;
         self.change(&plan, &stored, wanted, terms).await
     }
@@ -67,6 +73,7 @@ impl Herder {
     pub(crate) async fn reset_offsets(&self, name: &str, terms: &Terms) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
         let plan = self.stopped(name)?;
+        self.fence(&plan).await?;
         let stored = self.offsets(name).await?;
         let wanted = stored
             .iter()
@@ -88,6 +95,17 @@ impl Herder {
         self.plan(name).map_err(Refusal::Invalid)
     }
 
+    /// A task that somebody runs still must not commit an offset over the one that is set (KIP-618).
+    async fn fence(&self, plan: &Plan) -> Result<(), Refusal> {
+        match plan.settings.delivery {
+            Delivery::AtLeastOnce => Ok(()),
+            Delivery::ExactlyOnce(_) => {
+                let Shared { fences, cluster, .. } = self.shared.as_ref();
+                fences.fence(&plan.name, &cluster.admin).await.map_err(Refusal::Log)
+            }
+        }
+    }
+
     async fn change(
         &self,
         plan: &Plan,
@@ -97,19 +115,19 @@ impl Herder {
     ) -> Result<(), Refusal> {
         let mut records = Vec::with_capacity(wanted.len());
         for wanted in wanted {
-            records.push(self.edit(plan, stored, wanted, terms).await?);
+            records.extend(self.edit(plan, stored, wanted, terms).await?);
         }
         self.shared.journal.write(records).await.map_err(Refusal::Log)
     }
 
-    /// The offset record of one entry, after the source has been asked.
+    /// The offset records of one entry, after the source has been asked.
     async fn edit(
         &self,
         plan: &Plan,
         stored: &[StoredOffset],
         wanted: Wanted,
         terms: &Terms,
-    ) -> Result<OutgoingRecord, Refusal> {
+    ) -> Result<Vec<OutgoingRecord>, Refusal> {
         let Wanted { partition, offset } = wanted;
         let current = stored.iter().find(|stored| stored.partition == partition);
         let own = plan.tasks.iter().find(|task| task.partition == partition);
@@ -124,8 +142,10 @@ impl Herder {
             (None, ..) => return Err(foreign(plan, &partition)),
         };
         let key = offsets::key(&plan.name, &partition);
-        let topic = self.shared.offsets.topic();
-        Ok(offsets::edited_record(topic, &key, offset.as_ref(), &terms.reason))
+        let topics =
+            self.shared.offsets.edited(plan.settings.offsets_topic.as_deref(), offset.as_ref());
+        let record = |topic| offsets::edited_record(topic, &key, offset.as_ref(), &terms.reason);
+        Ok(topics.into_iter().map(record).collect())
     }
 
     async fn ask(

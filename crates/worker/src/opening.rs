@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use highwater_connector::{
     ConnectorError, ErrorKind, Generation, GenerationMark, OffsetStore, Routing, Start,
-    TableDescription,
+    TableDescription, Tail,
 };
-use highwater_kafka::ReadRecord;
+use highwater_kafka::{ReadRecord, Writer};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
+use crate::boundary::Boundaries;
 use crate::cluster::{Cluster, log_error};
-use crate::ledger::Ledger;
-use crate::offsets::{self, Offsets, StoredOffset};
+use crate::exactly_once::Delivery;
+use crate::ledger::{Cover, Ledger};
+use crate::offset_topics::OffsetTopics;
+use crate::offsets::{self, StoredOffset};
 use crate::origin::{self, Known, Origin};
-use crate::outbox::{OffsetSlot, Outbox, OutboxStore};
+use crate::outbox::{Contract, OffsetSlot, Outbox, OutboxStore};
 use crate::pipeline::Pipeline;
 use crate::status::Status;
 use crate::task::{Running, StopSignal, Unreported};
@@ -29,12 +32,16 @@ use crate::{tail, topics};
 pub(crate) async fn open(
     pipeline: &Pipeline,
     cluster: &Cluster,
-    offsets: &Offsets,
+    offsets: &OffsetTopics,
     stop: StopSignal,
     status: watch::Sender<Status>,
 ) -> Result<Running, ConnectorError> {
+    // First of all, since it fences whoever runs the task still: what that one was committing is then
+    // in the log, and the rest never will be.
+    let writer = writer(pipeline, cluster).await?;
+    let named = pipeline.settings.offsets_topic.as_deref();
     let stored = offsets
-        .find(&pipeline.name, &pipeline.partition)
+        .find(named, &pipeline.name, &pipeline.partition)
         .await
         .map_err(|error| log_error(&error))?
         .unwrap_or_else(|| nothing_stored(pipeline));
@@ -50,12 +57,11 @@ pub(crate) async fn open(
         status.position.clone_from(&origin.offset);
     });
     let slot = OffsetSlot {
-        topic: offsets.topic().to_owned(),
+        topic: offsets.written(named).to_owned(),
         key: offsets::key(&pipeline.name, &pipeline.partition),
         mark: origin.mark.clone(),
     };
-    let mut outbox =
-        outbox(pipeline, cluster, Ledger::new(tail, Instant::now().into()), slot).await?;
+    let mut outbox = outbox(pipeline, cluster, writer, tail, slot).await?;
     if origin.must_store {
         outbox.store_explicit(origin.offset.clone().unwrap_or_default()).await?;
     }
@@ -68,7 +74,7 @@ fn nothing_stored(pipeline: &Pipeline) -> StoredOffset {
         partition: pipeline.partition.clone(),
         offset: None,
         mark: None,
-        tail: highwater_connector::Tail::default(),
+        tail: Tail::default(),
         damage: None,
     }
 }
@@ -108,18 +114,38 @@ fn decide(pipeline: &Pipeline, stored: StoredOffset, may_hold_more: bool) -> Ori
     origin
 }
 
+/// A writer that is ready to write.
+async fn writer(pipeline: &Pipeline, cluster: &Cluster) -> Result<Box<dyn Writer>, ConnectorError> {
+    let transactions = match &pipeline.settings.delivery {
+        Delivery::AtLeastOnce => None,
+        Delivery::ExactlyOnce(own) => {
+            Some(own.of_task(&cluster.group_id, &pipeline.name, pipeline.task))
+        }
+    };
+    let writer = cluster.writer(pipeline.settings.max_record_bytes, transactions);
+    let mut writer = writer.map_err(|error| log_error(&error))?;
+    writer.begin().await.map_err(|error| log_error(&error))?;
+    Ok(writer)
+}
+
 async fn outbox(
     pipeline: &Pipeline,
     cluster: &Cluster,
-    ledger: Ledger,
+    writer: Box<dyn Writer>,
+    tail: Tail,
     slot: OffsetSlot,
 ) -> Result<Outbox, ConnectorError> {
-    let limit = pipeline.settings.max_record_bytes;
-    let writer = cluster.writer(limit).map_err(|error| log_error(&error))?;
     let topics = task_topics(pipeline, cluster).await?;
-    let mut outbox = Outbox::new(writer, ledger, slot, limit, topics);
-    outbox.begin().await?;
-    Ok(outbox)
+    let (contract, cover) = match &pipeline.settings.delivery {
+        Delivery::AtLeastOnce => (Contract::AtLeastOnce, Cover::Acknowledged),
+        Delivery::ExactlyOnce(own) => {
+            let boundaries = Boundaries::new(own.boundary, own.timeout);
+            (Contract::ExactlyOnce(boundaries), Cover::All)
+        }
+    };
+    let ledger = Ledger::new(cover, tail, Instant::now().into());
+    let limit = pipeline.settings.max_record_bytes;
+    Ok(Outbox::new(writer, contract, ledger, slot, limit, topics))
 }
 
 async fn task_topics(pipeline: &Pipeline, cluster: &Cluster) -> Result<TaskTopics, ConnectorError> {

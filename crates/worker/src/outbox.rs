@@ -13,6 +13,7 @@ use highwater_kafka::{KafkaError, OutgoingRecord, Writer};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::boundary::Boundaries;
 use crate::cluster::log_error;
 use crate::ledger::{Ledger, Pending};
 use crate::offsets;
@@ -49,14 +50,23 @@ impl RecordLimit {
     }
 }
 
+/// Under what contract records and offsets are sent.
+pub(crate) enum Contract {
+    AtLeastOnce,
+    /// In one transaction, which ends where these say.
+    ExactlyOnce(Boundaries),
+}
+
 /// See the module's text.
 pub(crate) struct Outbox {
     writer: Box<dyn Writer>,
+    contract: Contract,
     ledger: Ledger,
     slot: OffsetSlot,
     /// Bound of a record, in bytes.
     limit: usize,
     topics: TaskTopics,
+    /// Records acknowledged that nobody has asked for yet.
     acknowledged: u64,
     stored: Option<SourceOffset>,
     pulse: Pulse,
@@ -65,18 +75,15 @@ pub(crate) struct Outbox {
 impl Outbox {
     pub(crate) fn new(
         writer: Box<dyn Writer>,
+        contract: Contract,
         ledger: Ledger,
         slot: OffsetSlot,
         limit: usize,
         topics: TaskTopics,
     ) -> Self {
         let pulse = Pulse::default();
-        Self { writer, ledger, slot, limit, topics, acknowledged: 0, stored: None, pulse }
-    }
-
-    /// Opens the writer's transaction, where its contract has one.
-    pub(crate) async fn begin(&mut self) -> Result<(), ConnectorError> {
-        self.writer.begin().await.map_err(|error| self.fail(&error))
+        let (acknowledged, stored) = (0, None);
+        Self { writer, contract, ledger, slot, limit, topics, acknowledged, stored, pulse }
     }
 
     /// Sends a record. A table description is acknowledged on return, so that nothing behind it
@@ -100,6 +107,9 @@ impl Outbox {
         if self.ledger.in_flight() == 0 {
             self.pulse.sent();
         }
+        if let Contract::ExactlyOnce(boundaries) = &mut self.contract {
+            boundaries.sends(Instant::now().into_std());
+        }
         let sent = match self.writer.try_send(&outgoing) {
             Ok(None) => self.writer.send(outgoing).await,
             Ok(Some(sequence)) => Ok(sequence),
@@ -117,9 +127,8 @@ impl Outbox {
         self.ledger.idle(position);
     }
 
-    /// Takes in what the log has acknowledged since; does not wait. Returns how many records.
-    pub(crate) fn collect(&mut self) -> Result<u64, ConnectorError> {
-        let before = self.acknowledged;
+    /// Takes in what the log has acknowledged since; does not wait.
+    pub(crate) fn collect(&mut self) -> Result<(), ConnectorError> {
         let acks = self.writer.acknowledged().map_err(|error| self.fail(&error))?;
         for ack in &acks {
             self.ledger.acknowledged(ack).map_err(|error| {
@@ -130,7 +139,12 @@ impl Outbox {
         if !acks.is_empty() {
             self.pulse.taken(self.ledger.in_flight() > 0);
         }
-        Ok(self.acknowledged - before)
+        Ok(())
+    }
+
+    /// How many records were acknowledged since this was asked before.
+    pub(crate) const fn take_acknowledged(&mut self) -> u64 {
+        std::mem::replace(&mut self.acknowledged, 0)
     }
 
     /// Waits until everything that was sent is acknowledged.
@@ -156,25 +170,68 @@ impl Outbox {
         Ok(())
     }
 
-    /// Stores an offset if one is due, and returns the position that the source may then be told.
+    /// Stores an offset behind what a poll has brought, if one is due, and returns the position that
+    /// the source may then be told. `in_transaction` says that the source is inside one of its own.
     pub(crate) async fn store_due(
         &mut self,
         interval: Duration,
+        in_transaction: bool,
     ) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
-        if !self.ledger.is_due(Instant::now().into_std(), interval) {
+        let now = Instant::now().into_std();
+        let is_due = match &self.contract {
+            Contract::AtLeastOnce => self.ledger.is_due(now, interval),
+            Contract::ExactlyOnce(open) if open.is_open() => open.ends_at_poll(now, in_transaction),
+            Contract::ExactlyOnce(_) => self.ledger.is_idle_due(now, interval),
+        };
+        if is_due { self.store().await } else { Ok(None) }
+    }
+
+    /// Whether an offset is stored behind the record that was sent last, `is_last` of a transaction
+    /// of the source.
+    pub(crate) fn ends_at_record(&self, is_last: bool) -> bool {
+        match &self.contract {
+            Contract::AtLeastOnce => false,
+            Contract::ExactlyOnce(boundaries) => boundaries.ends_at_record(is_last),
+        }
+    }
+
+    /// Stores what is left when the task stops; `in_transaction` as for [`Self::store_due`].
+    pub(crate) async fn close(
+        &mut self,
+        in_transaction: bool,
+    ) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
+        if let Contract::ExactlyOnce(boundaries) = &self.contract
+            && !boundaries.ends_at_stop(in_transaction)
+        {
+            self.give_up().await?;
             return Ok(None);
         }
-        self.store_waiting().await
+        self.settle().await?;
+        if self.ledger.is_waiting() { self.store().await } else { Ok(None) }
     }
 
-    /// Stores the offset of what is acknowledged, due or not.
-    pub(crate) async fn store_acknowledged(
-        &mut self,
-    ) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
-        if self.ledger.is_waiting() { self.store_waiting().await } else { Ok(None) }
+    /// After an error of the source the log is as good as before: what it acknowledges is stored, so
+    /// that less is delivered again, or what is open in a transaction is aborted, so that its readers
+    /// need not wait. After an error of the log nothing is done: its outcome is unknown.
+    pub(crate) async fn keep_what_is_safe(&mut self) -> Result<(), ConnectorError> {
+        match self.contract {
+            _ if self.ledger.has_failed() => Ok(()),
+            Contract::ExactlyOnce(_) => self.give_up().await,
+            Contract::AtLeastOnce => self.close(false).await.map(drop),
+        }
     }
 
-    async fn store_waiting(&mut self) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
+    /// Aborts the transaction. What the ledger has of it is no more: the outbox is at its end.
+    async fn give_up(&mut self) -> Result<(), ConnectorError> {
+        self.ledger.failed();
+        self.writer.abort().await.map_err(|error| log_error(&error))
+    }
+
+    /// Stores the offset of what is acknowledged; in a transaction, of all that was sent.
+    pub(crate) async fn store(&mut self) -> Result<Option<Arc<dyn Position>>, ConnectorError> {
+        if matches!(self.contract, Contract::ExactlyOnce(_)) {
+            self.settle().await?;
+        }
         match self.ledger.store() {
             Some(pending) => self.write(pending).await,
             None => Ok(None),
@@ -204,12 +261,22 @@ impl Outbox {
         let OffsetSlot { topic, key, mark } = &self.slot;
         let record = offsets::task_record(topic, key, &pending.offset, &pending.tail, mark);
         self.pulse.sent();
-        if let Err(error) = self.writer.offsets(vec![record]).await {
+        if let Err(error) = self.finish(record).await {
             return Err(self.fail(&error));
         }
         self.pulse.taken(self.ledger.in_flight() > 0);
         self.stored = Some(pending.offset);
         Ok(self.ledger.stored(Instant::now().into_std()))
+    }
+
+    /// Sends an offset record and waits until it counts.
+    async fn finish(&mut self, record: OutgoingRecord) -> Result<(), KafkaError> {
+        self.writer.offsets(vec![record]).await?;
+        if let Contract::ExactlyOnce(boundaries) = &mut self.contract {
+            self.writer.commit().await?;
+            boundaries.ended();
+        }
+        Ok(())
     }
 
     /// Tells whether the log takes what is sent, whoever waits for it meanwhile.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use highwater_connector::{ColumnStates, Generation, Tail};
 
 use super::*;
+use crate::ledger::Cover;
 use crate::scripted::MemoryWriter;
 use crate::task_topics::TopicFacts;
 
@@ -31,9 +32,9 @@ fn outbox(writer: &MemoryWriter, limit: usize, facts: TopicFacts) -> Outbox {
         key: Bytes::from_static(b"k"),
         mark: GenerationMark { generation: Generation::from_bits(1), fingerprint: String::new() },
     };
-    let ledger = Ledger::new(Tail::default(), std::time::Instant::now());
+    let ledger = Ledger::new(Cover::Acknowledged, Tail::default(), std::time::Instant::now());
     let topics = TaskTopics::fixed([("shop".into(), facts)]);
-    Outbox::new(Box::new(writer.clone()), ledger, slot, limit, topics)
+    Outbox::new(Box::new(writer.clone()), Contract::AtLeastOnce, ledger, slot, limit, topics)
 }
 
 const WIDE: usize = 1 << 20;
@@ -123,7 +124,7 @@ async fn a_failed_offset_write_gives_nothing_out_any_more() {
     outbox.accept(record(RecordKind::Event, "a")).await.unwrap();
     outbox.settle().await.unwrap();
     writer.0.lock().unwrap().offsets_fail = true;
-    let error = outbox.store_acknowledged().await.unwrap_err();
+    let error = outbox.store().await.unwrap_err();
     assert_eq!(
         (error.code, error.retry),
         ("LOG_WRITE_FAILED", highwater_connector::Retry::Backoff)
@@ -132,7 +133,7 @@ async fn a_failed_offset_write_gives_nothing_out_any_more() {
     writer.0.lock().unwrap().offsets_fail = false;
     outbox.accept(record(RecordKind::Event, "b")).await.unwrap();
     outbox.settle().await.unwrap();
-    assert!(outbox.store_acknowledged().await.unwrap().is_none());
+    assert!(outbox.store().await.unwrap().is_none());
     assert!(outbox.stored().is_none());
     assert!(outbox.store_explicit(SourceOffset::default()).await.is_err());
 }

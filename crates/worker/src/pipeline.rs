@@ -6,6 +6,8 @@ use std::sync::Arc;
 use highwater_connector::{Config, Problem, SourceConnector, SourcePartition, Topics};
 
 use crate::WorkerConfig;
+use crate::exactly_once;
+use crate::fencing::Fence;
 use crate::keys::{self, TaskSettings};
 
 /// Flat text properties, as Kafka Connect keeps them.
@@ -22,6 +24,8 @@ pub(crate) struct Pipeline {
     pub(crate) topics: Topics,
     pub(crate) partition: SourcePartition,
     pub(crate) fingerprint: String,
+    /// What has to be passed before it starts, exactly-once.
+    pub(crate) fence: Arc<Fence>,
 }
 
 impl Pipeline {
@@ -34,6 +38,7 @@ impl Pipeline {
         task: u32,
         connector: &Arc<dyn SourceConnector>,
         properties: &Properties,
+        fence: &Arc<Fence>,
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
         let (settings, config) = parse(connector.as_ref(), properties, worker)?;
@@ -48,6 +53,7 @@ impl Pipeline {
             partition: connector.partition(&config),
             fingerprint: connector.fingerprint(&config),
             connector: Arc::clone(connector),
+            fence: Arc::clone(fence),
             config,
             settings,
         })
@@ -66,7 +72,16 @@ pub(crate) fn parse(
     let settings = TaskSettings::read(properties, worker);
     let config = connector.config().parse(properties, &keys::worker_keys());
     match (settings, config) {
-        (Ok(settings), Ok(config)) => Ok((settings, config)),
+        (Ok(settings), Ok(config)) => {
+            let problems = exactly_once::problems(
+                worker.exactly_once,
+                settings.exactly_once,
+                &settings.delivery,
+                connector,
+                &config,
+            );
+            if problems.is_empty() { Ok((settings, config)) } else { Err(problems) }
+        }
         (settings, config) => {
             let mut problems = settings.err().unwrap_or_default();
             problems.extend(config.err().unwrap_or_default());

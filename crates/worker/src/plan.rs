@@ -5,8 +5,10 @@ use std::sync::Arc;
 use highwater_connector::{Claim, Problem, SourceConnector, Topics};
 
 use crate::WorkerConfig;
+use crate::fencing::Fence;
 use crate::isolation;
 use crate::keys::{self, TaskSettings};
+use crate::offset_topics;
 use crate::pipeline::{self, Pipeline, Properties};
 use crate::plugins::Plugins;
 use crate::task_configs;
@@ -78,17 +80,23 @@ fn divide(
     worker: &WorkerConfig,
 ) -> Result<Plan, Vec<Problem>> {
     let (settings, config) = pipeline::parse(connector.as_ref(), properties, worker)?;
+    let topics = connector.topics(&config);
+    let named = settings.offsets_topic.as_deref();
+    if let Some(problem) = offset_topics::problem(named, &worker.offsets_topic, &topics) {
+        return Err(vec![problem]);
+    }
     let divided = connector.tasks(properties, &config, settings.tasks_max);
     let divided = divided.map_err(|error| vec![problem("configuration:", error.what)])?;
     check_number(divided.len(), &settings)?;
+    let fence = Arc::new(Fence::before(divided.len()));
     let task = |(id, task): (u32, &Properties)| {
-        Pipeline::plan(name, id, connector, task, worker).map(Arc::new)
+        Pipeline::plan(name, id, connector, task, &fence, worker).map(Arc::new)
     };
     let tasks: Vec<_> = (0..).zip(&divided).map(task).collect::<Result<_, _>>()?;
     check_partitions(&tasks)?;
     Ok(Plan {
         name: name.to_owned(),
-        topics: connector.topics(&config),
+        topics,
         claims: connector.claims(&config),
         settings,
         tasks,

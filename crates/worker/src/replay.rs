@@ -1,9 +1,22 @@
 //! Reads a compacted topic of state from its beginning, and later only what came since.
+//!
+//! What stands behind an open transaction of anybody cannot be read yet, be it committed or not: it is
+//! waited for, or an older state would pass for the newest.
 
-use highwater_kafka::{Admin, KafkaError, ReadRecord, Reader};
+use std::time::Duration;
+
+use highwater_kafka::{Admin, ErrorCode, KafkaError, ReadRecord, Reader};
+use tokio::time::Instant;
 
 /// Bytes asked for at once.
 const FETCH_BYTES: u32 = 1 << 20;
+
+/// How long the transactions of others may hold back what is read. They are open for a moment each, and
+/// after a crash for as long as they could be.
+const HELD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often what is held back is looked for.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Where the reading of each partition stands.
 #[derive(Debug)]
@@ -36,16 +49,17 @@ impl Replay {
         each: &mut (dyn FnMut(ReadRecord) + Send),
     ) -> Result<(), KafkaError> {
         for (partition, next) in (0..).zip(&mut self.next) {
-            let reached = match *next {
+            let from = match *next {
                 None => self.reader.read_all(&self.topic, partition, each).await?,
-                Some(from) => follow(&self.reader, &self.topic, partition, from, each).await?,
+                Some(from) => from,
             };
-            *next = Some(reached);
+            *next = Some(follow(&self.reader, &self.topic, partition, from, each).await?);
         }
         Ok(())
     }
 }
 
+/// Reads to where the partition ended when it was asked first.
 async fn follow(
     reader: &Reader,
     topic: &str,
@@ -53,14 +67,36 @@ async fn follow(
     from: i64,
     each: &mut (dyn FnMut(ReadRecord) + Send),
 ) -> Result<i64, KafkaError> {
-    let mut next = from;
+    let (mut next, mut goal) = (from, None);
+    let deadline = Instant::now() + HELD_TIMEOUT;
     loop {
         let fetched = reader.fetch(topic, partition, next, FETCH_BYTES).await?;
+        let goal = *goal.get_or_insert(fetched.watermarks.high_watermark);
         let moved = fetched.next_offset > next;
         next = next.max(fetched.next_offset);
         fetched.records.into_iter().for_each(&mut *each);
-        if !moved || next >= fetched.watermarks.last_stable {
+        if next >= goal {
             return Ok(next);
         }
+        if !moved {
+            if Instant::now() >= deadline {
+                return Err(held_back(topic, partition, next));
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
+fn held_back(topic: &str, partition: i32, offset: i64) -> KafkaError {
+    let code = ErrorCode::OFFSET_NOT_AVAILABLE;
+    KafkaError::Refused {
+        what: format!("read {topic}-{partition} beyond offset {offset}"),
+        code: code.0,
+        name: code.name().unwrap_or_default(),
+        detail: format!(
+            ": a transaction that is open has held it back for {} s; it ends with the next start of \
+             who began it, or when it times out",
+            HELD_TIMEOUT.as_secs()
+        ),
     }
 }

@@ -7,10 +7,11 @@ use highwater_kafka::{KafkaError, OutgoingRecord};
 use crate::WorkerConfig;
 use crate::cluster::Cluster;
 use crate::configs::{self, ConfigState, TargetState};
+use crate::fencing::Fences;
 use crate::herder::Planned;
 use crate::journal::journal;
 use crate::looking::Looking;
-use crate::offsets::Offsets;
+use crate::offset_topics::OffsetTopics;
 use crate::pipeline::Properties;
 use crate::plan;
 use crate::plugins::Plugins;
@@ -44,11 +45,12 @@ pub(crate) async fn restore(
     let mut configs = read_configs(&cluster, &config.configs_topic).await?;
     let plans = plans(&configs, plugins, config).await;
     let shared = Shared {
-        offsets: Offsets::open(&cluster, &config.offsets_topic).await?,
+        offsets: OffsetTopics::open(&cluster, &config.offsets_topic).await?,
         journal: journal(&cluster),
         status_topic: config.status_topic.clone(),
         worker_id: config.worker_id.clone(),
         cluster: cluster.clone(),
+        fences: Fences::new(&config.configs_topic, &config.group_id, configs.fenced().clone()),
         looking: Looking { interval: config.hold_interval, timeout: config.source_timeout },
     };
     let mut records = changed_tasks(&config.configs_topic, &configs, &plans);

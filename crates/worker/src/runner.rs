@@ -12,9 +12,11 @@ use tracing::Instrument as _;
 
 use crate::cluster::Cluster;
 use crate::counters;
+use crate::exactly_once::Delivery;
+use crate::fencing::Fences;
 use crate::isolation::isolated;
 use crate::looking::Looking;
-use crate::offsets::Offsets;
+use crate::offset_topics::OffsetTopics;
 use crate::opening;
 use crate::pipeline::Pipeline;
 use crate::status::{State, Status};
@@ -40,14 +42,26 @@ const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 /// What all runners of a worker share.
 pub(crate) struct Shared {
     pub(crate) cluster: Cluster,
-    pub(crate) offsets: Offsets,
+    pub(crate) offsets: OffsetTopics,
     pub(crate) journal: Journal,
     pub(crate) status_topic: String,
     pub(crate) worker_id: String,
     pub(crate) looking: Looking,
+    pub(crate) fences: Fences,
 }
 
 impl Shared {
+    /// Fences who ran the tasks of an exactly-once connector before.
+    async fn pass_fence(&self, pipeline: &Pipeline) -> Result<(), ConnectorError> {
+        match pipeline.settings.delivery {
+            Delivery::AtLeastOnce => Ok(()),
+            Delivery::ExactlyOnce(_) => {
+                let (admin, journal) = (&self.cluster.admin, &self.journal);
+                self.fences.pass(&pipeline.fence, &pipeline.name, admin, journal).await
+            }
+        }
+    }
+
     /// Writes records of the status topic, within a bound.
     pub(crate) async fn write_statuses(&self, records: Vec<OutgoingRecord>) {
         let written = tokio::time::timeout(STATUS_TIMEOUT, self.journal.write(records)).await;
@@ -190,6 +204,7 @@ impl Runner {
         let status = self.status.clone();
         let life = async move {
             let Shared { cluster, offsets, .. } = shared.as_ref();
+            shared.pass_fence(&pipeline).await?;
             let task = opening::open(&pipeline, cluster, offsets, stopped, status).await?;
             // Nobody listens any more when the task shall stop already.
             let _ = opened.send(task.activity());

@@ -19,6 +19,12 @@ pub(crate) struct Memory {
     pub(crate) held: bool,
     /// Offset records fail from now on.
     pub(crate) offsets_fail: bool,
+    /// Number of `records` and of `offsets` at each commit.
+    pub(crate) commits: Vec<(usize, usize)>,
+    /// Nobody answers commits from now on.
+    pub(crate) commits_fail: bool,
+    /// Transactions that were given up.
+    pub(crate) aborts: usize,
 }
 
 impl Memory {
@@ -85,6 +91,18 @@ impl Writer for MemoryWriter {
     }
 
     async fn commit(&mut self) -> Result<(), KafkaError> {
+        let mut memory = self.0.lock().unwrap();
+        if memory.commits_fail {
+            let (transactional_id, detail) = ("t".to_owned(), "nobody answers".to_owned());
+            return Err(KafkaError::CommitUnknown { transactional_id, detail });
+        }
+        let commit = (memory.records.len(), memory.offsets.len());
+        memory.commits.push(commit);
+        Ok(())
+    }
+
+    async fn abort(&mut self) -> Result<(), KafkaError> {
+        self.0.lock().unwrap().aborts += 1;
         Ok(())
     }
 }

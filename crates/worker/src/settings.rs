@@ -6,9 +6,50 @@ use std::time::Duration;
 
 use highwater_kafka::{Bootstrap, KafkaError, Writer, WriterSettings};
 
-/// Makes the writer of a task; the delivery contract is chosen here.
+/// Makes the writer of a task, under the delivery contract that its settings name.
 pub type WriterFactory =
     Arc<dyn Fn(&WriterSettings) -> Result<Box<dyn Writer>, KafkaError> + Send + Sync>;
+
+/// Whether source connectors write in transactions: Kafka Connect's
+/// `exactly.once.source.support`, and one value more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ExactlyOnceSupport {
+    /// At least once.
+    #[default]
+    Disabled,
+    /// At least once; for a group whose workers are enabled one after the other.
+    Preparing,
+    /// Records and offsets in one transaction.
+    Enabled,
+    /// As enabled, and a connector that cannot go on exactly where it stopped is refused.
+    Required,
+}
+
+impl ExactlyOnceSupport {
+    /// Its names, as a setting has them.
+    pub const NAMES: [&str; 4] = ["disabled", "preparing", "enabled", "required"];
+    const ALL: [Self; 4] = [Self::Disabled, Self::Preparing, Self::Enabled, Self::Required];
+
+    /// The one of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|support| support.name() == name)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        let [disabled, preparing, enabled, required] = Self::NAMES;
+        match self {
+            Self::Disabled => disabled,
+            Self::Preparing => preparing,
+            Self::Enabled => enabled,
+            Self::Required => required,
+        }
+    }
+
+    pub(crate) const fn is_enabled(self) -> bool {
+        matches!(self, Self::Enabled | Self::Required)
+    }
+}
 
 /// What a worker runs with.
 #[derive(Clone)]
@@ -17,6 +58,10 @@ pub struct WorkerConfig {
     pub bootstrap: Bootstrap,
     /// Name of this worker in statuses; Kafka Connect uses the address of its REST listener.
     pub worker_id: String,
+    /// Name of the group of workers: transactional ids begin with it (Kafka Connect's `group.id`).
+    pub group_id: String,
+    /// See [`ExactlyOnceSupport`].
+    pub exactly_once: ExactlyOnceSupport,
     /// Compacted topic of connector configurations and target states.
     pub configs_topic: String,
     /// Compacted topic of source offsets.
@@ -37,7 +82,7 @@ pub struct WorkerConfig {
     pub start_timeout: Duration,
     /// Largest record that a task sends, in bytes, unless a connector says otherwise.
     pub max_record_bytes: usize,
-    /// See [`WriterFactory`]; at-least-once by default.
+    /// See [`WriterFactory`].
     pub writers: WriterFactory,
 }
 
@@ -47,6 +92,8 @@ impl WorkerConfig {
         Self {
             bootstrap: bootstrap.into(),
             worker_id: worker_id.to_owned(),
+            group_id: "highwater".to_owned(),
+            exactly_once: ExactlyOnceSupport::Disabled,
             configs_topic: "highwater.configs".to_owned(),
             offsets_topic: "highwater.offsets".to_owned(),
             status_topic: "highwater.status".to_owned(),
@@ -56,7 +103,7 @@ impl WorkerConfig {
             hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),
             max_record_bytes: 10 << 20,
-            writers: Arc::new(highwater_kafka::at_least_once),
+            writers: Arc::new(highwater_kafka::writer),
         }
     }
 }

@@ -111,8 +111,10 @@ async fn look(reader: &Reader, entry: &TailEntry) -> Result<Found, KafkaError> {
 
 async fn look_at(reader: &Reader, entry: &TailEntry) -> Result<Found, KafkaError> {
     let TailEntry { topic, partition, offset, .. } = entry;
-    let start = edge(reader, entry, OffsetSpec::Earliest).await?;
-    let end = edge(reader, entry, OffsetSpec::Latest).await?;
+    let start = reader.list_offset(topic, *partition, OffsetSpec::Earliest).await?;
+    let start = start.map_or(0, |listed| listed.offset);
+    // Not the last stable offset: what an open transaction holds back is not lost.
+    let end = reader.fetch(topic, *partition, start, 1).await?.watermarks.high_watermark;
     if *offset < start || *offset >= end {
         return Ok(Found::NoRecord { start, end });
     }
@@ -127,11 +129,6 @@ async fn look_at(reader: &Reader, entry: &TailEntry) -> Result<Found, KafkaError
         }
         Err(error) => Err(error),
     }
-}
-
-async fn edge(reader: &Reader, entry: &TailEntry, spec: OffsetSpec) -> Result<i64, KafkaError> {
-    let listed = reader.list_offset(&entry.topic, entry.partition, spec).await?;
-    Ok(listed.map_or(0, |listed| listed.offset))
 }
 
 /// Text of a record's identity; empty for a record without a readable `hw` header.

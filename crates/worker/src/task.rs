@@ -73,15 +73,9 @@ impl Running {
         ended
     }
 
-    /// After an error of the source the log is as good as before: what it acknowledges is stored,
-    /// so that less is delivered again. After an error of the log the ledger gives nothing out.
     async fn keep_what_is_safe(&mut self, error: &ConnectorError) {
-        let store = async {
-            let mut outbox = self.outbox.lock().await;
-            outbox.settle().await?;
-            outbox.store_acknowledged().await
-        };
-        if !matches!(tokio::time::timeout(LAST_STORE_TIMEOUT, store).await, Ok(Ok(_))) {
+        let keep = async { self.outbox.lock().await.keep_what_is_safe().await };
+        if !matches!(tokio::time::timeout(LAST_STORE_TIMEOUT, keep).await, Ok(Ok(()))) {
             tracing::warn!(code = error.code, "a failed task could not store its last offset");
         }
     }
@@ -116,6 +110,10 @@ impl Running {
                 SourceItem::Record(record) => {
                     self.in_transaction = !record.boundary;
                     outbox.accept(record).await?;
+                    if outbox.ends_at_record(!self.in_transaction) {
+                        let position = outbox.store().await?;
+                        self.tell(position).await?;
+                    }
                 }
             }
         }
@@ -125,8 +123,9 @@ impl Running {
     async fn turn(&mut self) -> Result<(), ConnectorError> {
         let (acknowledged, position) = {
             let mut outbox = self.outbox.lock().await;
-            let acknowledged = outbox.collect()?;
-            (acknowledged, outbox.store_due(self.flush_interval).await?)
+            outbox.collect()?;
+            let position = outbox.store_due(self.flush_interval, self.in_transaction).await?;
+            (outbox.take_acknowledged(), position)
         };
         self.acknowledged.increment(acknowledged);
         self.unreported.acknowledged += acknowledged;
@@ -141,8 +140,7 @@ impl Running {
     async fn finish(&mut self) -> Result<(), ConnectorError> {
         let position = {
             let mut outbox = self.outbox.lock().await;
-            outbox.settle().await?;
-            outbox.store_acknowledged().await?
+            outbox.close(self.in_transaction).await?
         };
         self.tell(position).await?;
         self.report().await;

@@ -12,8 +12,9 @@ use highwater_connector::{
 use highwater_kafka::OutgoingRecord;
 
 use super::*;
-use crate::ledger::Ledger;
-use crate::outbox::OffsetSlot;
+use crate::boundary::{Boundaries, Boundary};
+use crate::ledger::{Cover, Ledger};
+use crate::outbox::{Contract, OffsetSlot};
 use crate::scripted::MemoryWriter;
 use crate::task_topics::TaskTopics;
 
@@ -94,6 +95,19 @@ struct Bench {
 }
 
 fn bench(polls: Vec<Poll>) -> Bench {
+    bench_under(Contract::AtLeastOnce, polls)
+}
+
+/// A task whose transactions end as `boundary` says.
+fn exactly_once(boundary: Boundary, polls: Vec<Poll>) -> Bench {
+    bench_under(Contract::ExactlyOnce(Boundaries::new(boundary, Duration::from_secs(60))), polls)
+}
+
+fn bench_under(contract: Contract, polls: Vec<Poll>) -> Bench {
+    let cover = match contract {
+        Contract::AtLeastOnce => Cover::Acknowledged,
+        Contract::ExactlyOnce(_) => Cover::All,
+    };
     let writer = MemoryWriter::default();
     let told = Log::default();
     let (stop, stopped) = watch::channel(None);
@@ -104,7 +118,8 @@ fn bench(polls: Vec<Poll>) -> Bench {
     };
     let outbox = Outbox::new(
         Box::new(writer.clone()),
-        Ledger::new(Tail::default(), Instant::now().into_std()),
+        contract,
+        Ledger::new(cover, Tail::default(), Instant::now().into_std()),
         slot,
         1 << 20,
         TaskTopics::fixed([]),
@@ -224,4 +239,89 @@ async fn a_failed_offset_write_ends_the_run_and_tells_nothing() {
     assert_eq!(running.run().await.unwrap_err().code, "LOG_WRITE_FAILED");
     assert_eq!((stored(&writer).len(), told.0.lock().unwrap().clone()), (0, vec![Told::Stopped]));
     drop(stop);
+}
+
+/// How many records and which offset each transaction has made visible.
+fn committed(writer: &MemoryWriter) -> Vec<(usize, i64)> {
+    let memory = writer.0.lock().unwrap();
+    let offset = |offsets: usize| at(&memory.offsets[offsets - 1].1);
+    memory.commits.iter().map(|(records, offsets)| (*records, offset(*offsets))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_ends_with_a_poll_and_never_inside_one_of_the_source() {
+    let polls = vec![
+        Ok(vec![item(1, true), item(2, true)]),
+        Ok(vec![item(3, true), item(4, false)]),
+        Ok(vec![item(5, false)]),
+        Ok(vec![item(6, true)]),
+    ];
+    let Bench { writer, told, stop, running } = exactly_once(Boundary::Poll, polls);
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(committed(&writer), [(2, 2), (6, 6)]);
+    assert_eq!(*told.0.lock().unwrap(), [Told::Committed(2), Told::Committed(6)]);
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
+    assert_eq!(writer.0.lock().unwrap().aborts, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connector_ends_transactions_inside_a_poll_and_a_part_of_one_is_given_up_at_a_stop() {
+    let polls = vec![Ok(vec![item(1, false), item(2, true), item(3, true), item(4, false)])];
+    let Bench { writer, told, stop, running } = exactly_once(Boundary::Connector, polls);
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(committed(&writer), [(2, 2), (3, 3)]);
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
+    assert_eq!((committed(&writer).len(), writer.0.lock().unwrap().aborts), (2, 1));
+    let expected = [Told::Committed(2), Told::Committed(3), Told::Stopped];
+    assert_eq!(*told.0.lock().unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_open_when_a_task_stops_is_committed() {
+    let Bench { writer, stop, running, .. } =
+        exactly_once(Boundary::Interval(Duration::from_secs(50)), vec![Ok(vec![item(1, true)])]);
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(committed(&writer), []);
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
+    assert_eq!(committed(&writer), [(1, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_fails_gives_up_what_is_open_in_a_transaction() {
+    let error = ConnectorError::again("GONE", ErrorKind::Source, "the source went away");
+    let polls = vec![Ok(vec![item(1, true)]), Ok(vec![item(2, false)]), Err(error)];
+    let Bench { writer, told, running, stop } = exactly_once(Boundary::Poll, polls);
+    assert_eq!(running.run().await.unwrap_err().code, "GONE");
+    assert_eq!((committed(&writer), writer.0.lock().unwrap().aborts), (vec![(1, 1)], 1));
+    assert_eq!(*told.0.lock().unwrap(), [Told::Committed(1), Told::Stopped]);
+    drop(stop);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_of_unknown_outcome_ends_the_run_and_tells_nothing_and_aborts_nothing() {
+    let Bench { writer, told, running, stop } =
+        exactly_once(Boundary::Poll, vec![Ok(vec![item(1, true)])]);
+    writer.0.lock().unwrap().commits_fail = true;
+    assert_eq!(running.run().await.unwrap_err().code, "COMMIT_UNKNOWN");
+    assert_eq!(*told.0.lock().unwrap(), [Told::Stopped]);
+    assert_eq!(writer.0.lock().unwrap().aborts, 0);
+    drop(stop);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_position_is_a_transaction_of_its_own() {
+    let Bench { writer, told, stop, running } =
+        exactly_once(Boundary::Poll, vec![Ok(vec![SourceItem::Idle(position(9))])]);
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(committed(&writer), [(0, 9)]);
+    assert_eq!(*told.0.lock().unwrap(), [Told::Committed(9)]);
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
 }

@@ -32,7 +32,23 @@ fn settings(server: &Server) -> WriterSettings {
     WriterSettings::new(&server.bootstrap())
 }
 
+/// Waits until no transaction is open or ending: Apache Kafka answers a commit before its marker is
+/// in every partition.
+pub(crate) async fn settled(reader: &Reader, topic: &str) {
+    let ended = async {
+        loop {
+            let edges = reader.fetch(topic, 0, 0, 1).await.unwrap().watermarks;
+            if edges.last_stable == edges.high_watermark {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, ended).await.unwrap();
+}
+
 async fn records(reader: &Reader, topic: &str) -> Vec<ReadRecord> {
+    settled(reader, topic).await;
     let mut records = Vec::new();
     reader.read_all(topic, 0, &mut |record| records.push(record)).await.unwrap();
     records
@@ -295,7 +311,11 @@ pub(crate) async fn breaks_when_its_topic_is_deleted(make: Make, server: &mut Se
     writer.begin().await.unwrap();
     writer.send(record("trail", 1)).await.unwrap();
     acknowledged(&mut *writer, 1).await;
-    assert!(Admin::new(server.reader()).delete_topic("trail").await.unwrap());
+    let admin = Admin::new(server.reader());
+    assert!(admin.delete_topic("trail").await.unwrap());
+    // Apache Kafka deletes it after it has said so.
+    let gone = async { while admin.describe_topic("trail").await.unwrap().is_some() {} };
+    timeout(SOON, gone).await.unwrap();
     writer.send(record("trail", 2)).await.unwrap();
     let broken = timeout(SOON, writer.commit()).await.unwrap().unwrap_err();
     assert!(matches!(&broken, KafkaError::Write { topic, .. } if topic == "trail"), "{broken}");

@@ -17,6 +17,7 @@ mod mocked;
 mod proxy;
 mod securing;
 mod server;
+mod transacting;
 mod watching;
 mod wide;
 mod writing;

@@ -61,7 +61,7 @@ impl Server {
     pub(crate) async fn clear(&self) {
         self.proxy.set(Line::Open);
         let admin = Admin::new(self.reader());
-        for topic in admin.topics().await.unwrap() {
+        for topic in admin.topics().await.unwrap().into_iter().filter(|topic| !topic.internal) {
             admin.delete_topic(&topic.name).await.unwrap();
         }
     }

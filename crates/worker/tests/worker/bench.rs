@@ -63,14 +63,20 @@ impl Bench {
 
     /// A life in a runtime of its own, which can be dropped at any moment.
     pub(crate) async fn doomed(&self, config: WorkerConfig) -> Doomed {
+        Doomed::start(config, &self.server).await
+    }
+}
+
+impl Doomed {
+    pub(crate) async fn start(config: WorkerConfig, server: &Server) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
-        let server = self.server.clone();
+        let server = server.clone();
         let life = runtime.spawn(async move { Life::start(config, &server).await });
-        Doomed { life: Some(life.await.unwrap()), runtime: Some(runtime) }
+        Self { life: Some(life.await.unwrap()), runtime: Some(runtime) }
     }
 }
 
@@ -82,7 +88,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    async fn start(config: WorkerConfig, server: &Server) -> Self {
+    pub(crate) async fn start(config: WorkerConfig, server: &Server) -> Self {
         let worker = Worker::start(config, vec![Arc::new(Fake::new(server.clone()))]).await;
         let worker = worker.unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

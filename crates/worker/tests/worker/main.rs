@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail so")]
 
+mod apache;
 mod bench;
 mod crashes;
+mod exactly_once;
 mod full_disk;
 mod gate;
 mod generations;

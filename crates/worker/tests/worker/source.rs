@@ -9,9 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use highwater_connector::{
     Claim, Column, ColumnStates, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind,
-    Generation, Hold, Hw, Importance, KeyType, OffsetChange, OffsetStore, OffsetVerdict, Position,
-    RecordKind, Routing, SourceConnector, SourceItem, SourceOffset, SourcePartition, SourceRecord,
-    SourceTask, Start, TableDescription, Topics, schema_topic,
+    ExactlyOnce, Generation, Hold, Hw, Importance, KeyType, OffsetChange, OffsetStore,
+    OffsetVerdict, Position, RecordKind, Routing, SourceConnector, SourceItem, SourceOffset,
+    SourcePartition, SourceRecord, SourceTask, Start, TableDescription, Topics, schema_topic,
 };
 use highwater_kafka::Reader;
 use serde_json::json;
@@ -104,6 +104,8 @@ pub(crate) struct State {
     pub(crate) released: Vec<Option<SourceOffset>>,
     /// Events yielded at most, over all lives.
     pub(crate) dam: Option<u64>,
+    /// It cannot be exactly-once.
+    pub(crate) inexact: bool,
     /// A value that makes every row this many bytes larger.
     pub(crate) padding: usize,
 }
@@ -281,6 +283,14 @@ impl SourceConnector for Fake {
             Some(Err(error)) => Err(error),
             hold => Ok(hold.map(|_| "the slot is dropped".to_owned())),
         }
+    }
+
+    fn exactly_once(&self, _: &Config) -> ExactlyOnce {
+        if self.server.state().inexact { ExactlyOnce::Unsupported } else { ExactlyOnce::Supported }
+    }
+
+    fn can_define_boundaries(&self, _: &Config) -> bool {
+        !self.server.state().inexact
     }
 
     fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {
