@@ -47,6 +47,8 @@ pub(crate) struct Shelf {
     pub(crate) rewind: Option<(TopicPartition, i64)>,
     /// Offsets that `put` was given, whatever became of them.
     pub(crate) given: Vec<i64>,
+    /// How often it was asked what is durable.
+    pub(crate) asked: usize,
     pub(crate) closed: usize,
     pub(crate) stopped: usize,
 }
@@ -137,6 +139,7 @@ impl SinkTask for ShelfTask {
 
     async fn pre_commit(&mut self, accepted: &SinkOffsets) -> Result<SinkOffsets, ConnectorError> {
         let mut shelf = self.shelves.shelf();
+        shelf.asked += 1;
         if shelf.soft {
             return Ok(SinkOffsets::new());
         }
