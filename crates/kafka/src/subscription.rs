@@ -19,9 +19,10 @@ use crate::member::{GroupMember, GroupProtocol};
 pub enum Subscription {
     /// Those of these names. One that does not exist is read once it does.
     Topics(BTreeSet<String>),
-    /// All whose whole name matches, save the cluster's own; also those that are made later.
+    /// All whose whole name matches, save the cluster's own; also those that are made later. Made by
+    /// [`Subscription::pattern`].
     Pattern {
-        /// See [`whole`].
+        /// For whole names.
         pattern: Regex,
         /// Topics whose name begins so are left out.
         except: &'static str,
@@ -149,4 +150,46 @@ pub(crate) fn partitions(assignment: Bytes) -> Result<BTreeSet<TopicPartition>, 
 
 fn malformed(what: String, error: &DecodeError) -> KafkaError {
     KafkaError::Malformed { what, detail: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Vec<u8> {
+        let length = i16::try_from(text.len()).unwrap();
+        [&length.to_be_bytes(), text.as_bytes()].concat()
+    }
+
+    /// As Java's consumer of Kafka 4 writes it: version 3, with what it owned, a generation and no
+    /// rack behind the fields that we read.
+    #[test]
+    fn what_java_members_say_is_read() {
+        let topics = [text("orders"), text("shop.items")].concat();
+        let (version, two, none) = ([0, 3], [0, 0, 0, 2], [0xff; 4]);
+        let owned = [&[0, 0, 0, 1], &text("orders")[..], &[0, 0, 0, 1, 0, 0, 0, 5]].concat();
+        let behind = [&owned[..], &[0, 0, 0, 7], &[0xff; 2]].concat();
+        let said = [&version[..], &two, &topics, &none, &behind].concat();
+        let member =
+            GroupMember { member_id: "m".to_owned(), instance_id: None, metadata: said.into() };
+        let topics = ["orders", "shop.items"].map(str::to_owned);
+        assert_eq!(subscriber(member).unwrap().topics, topics.into());
+
+        let topic = text("orders");
+        let share = [&[0, 0, 0, 2], &[0, 0, 0, 0][..], &[0, 0, 0, 1]].concat();
+        let told = [&version[..], &[0, 0, 0, 1], &topic, &share, &none].concat();
+        let read = partitions(told.into()).unwrap();
+        assert_eq!(read, [0, 1].map(|index| TopicPartition::new("orders", index)).into());
+        assert!(partitions(Bytes::new()).unwrap().is_empty(), "nothing was assigned");
+        assert!(partitions(Bytes::from_static(&[0, 3, 0x7f])).is_err());
+    }
+
+    #[test]
+    fn a_pattern_is_for_whole_names() {
+        let Ok(Subscription::Pattern { pattern, .. }) = Subscription::pattern("a|b.*", "") else {
+            panic!("it is one");
+        };
+        let fits = ["a", "b1", "ab", "xa"].map(|name| pattern.is_match(name));
+        assert_eq!(fits, [true, true, false, false]);
+    }
 }

@@ -4,6 +4,7 @@
 use bytes::{Bytes, BytesMut};
 
 use crate::records::{Compression, batches};
+use crate::stored::{ConsumerAssignment, ConsumerSubscription};
 use crate::{ApiKey, Message, RequestHeader, ResponseHeader, frame};
 
 /// A parser's name, and the function that gives it any bytes.
@@ -16,6 +17,7 @@ pub const ENTRIES: &[FuzzEntry] = &[
     ("kafka-response", response),
     ("record-batches", record_batches),
     ("compression", compression),
+    ("group-metadata", group_metadata),
 ];
 
 /// What records may take decompressed here.
@@ -47,6 +49,17 @@ fn response(input: &[u8]) {
     let mut body = Bytes::copy_from_slice(body);
     if ResponseHeader::decode(&mut body, api, version).is_ok() {
         (crate::api::round_trips(api).1)(body, version);
+    }
+}
+
+/// What a consumer tells its group, and what its leader tells it: newer versions lose what they add.
+fn group_metadata(input: &[u8]) {
+    let bytes = Bytes::copy_from_slice(input);
+    if let Ok(told) = ConsumerSubscription::from_metadata(bytes.clone()) {
+        assert_eq!(ConsumerSubscription::from_metadata(told.to_metadata()), Ok(told));
+    }
+    if let Ok(told) = ConsumerAssignment::from_assignment(bytes) {
+        assert_eq!(ConsumerAssignment::from_assignment(told.to_assignment()), Ok(told));
     }
 }
 

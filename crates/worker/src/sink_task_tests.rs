@@ -56,7 +56,7 @@ async fn killed_at_any_point_nothing_is_missing_and_no_offset_is_ahead() {
     let rig = Rig::start(2).await;
     let kills: usize =
         std::env::var("HW_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    let mut written = 0;
+    let (mut written, mut to_repeat) = (0, 0);
     for kill in 0..kills {
         rig.write(i32::try_from(kill % 2).unwrap(), &["x"; 40]).await;
         written += 40;
@@ -71,12 +71,15 @@ async fn killed_at_any_point_nothing_is_missing_and_no_offset_is_ahead() {
             let durable: BTreeSet<i64> = durable.into_iter().collect();
             let missing = (0..committed).find(|offset| !durable.contains(offset));
             assert_eq!(missing, None, "{committed} of partition {partition} is committed");
+            to_repeat += durable.range(committed..).count();
         }
     }
     let last = rig.run(0, &[STATIC]).await;
     rig.until_kept(written).await;
     last.stop().await;
     assert_eq!(rig.shelves.kept(), written);
+    let repeated = rig.shelves.shelf().durable.values().map(Vec::len).sum::<usize>() - written;
+    assert!(repeated <= to_repeat, "{repeated} came again, {to_repeat} were not committed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
