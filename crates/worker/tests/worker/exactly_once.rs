@@ -234,7 +234,9 @@ async fn a_connector_that_names_a_topic_for_its_offsets_goes_on_there() {
     let mut named = boundary("poll");
     named["offsets.storage.topic"] = json!("shop.offsets");
     let path = "/connectors/shop/config";
+    let starts = server.state().starts.len();
     life.api.call(reqwest::Method::PUT, path, Some(named.clone())).await.expect(200);
+    life.api.until("shop", |_| server.state().starts.len() > starts).await;
     server.state().committed += 40;
     tokio::time::timeout(PATIENCE, server.all_told()).await.unwrap();
     assert_eq!(trail::offset_rows(&bench.reader).await.len(), own, "the server's own was written");
