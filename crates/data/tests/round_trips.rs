@@ -152,3 +152,32 @@ fn the_words_of_the_json_parser_are_refused() {
         JsonConverter::new(JsonOptions { schemas_enable: false, ..Default::default() }).unwrap();
     assert!(json.to_connect(Some(br#"{"$serde_json::private::Number":"7"}"#)).is_err());
 }
+
+#[test]
+fn a_decimal_is_written_as_java_writes_it() {
+    for (unscaled, scale, text) in [
+        (1, 6, "0.000001"),
+        (1, 7, "1E-7"),
+        (-12, 8, "-1.2E-7"),
+        (0, 0, "0"),
+        (0, 7, "0E-7"),
+        (7, -3, "7E+3"),
+        (-1234, 2, "-12.34"),
+    ] {
+        assert_eq!(Decimal { unscaled: unscaled.into(), scale }.to_string(), text);
+    }
+}
+
+#[test]
+fn a_required_field_takes_no_null_and_no_other_type() {
+    let fields =
+        [("id", Schema::from(Type::Int32)), ("name", Schema::new(Type::String).optional(true))];
+    let mut row = Struct::new(&Schema::of_fields(fields)).unwrap();
+    assert!(row.put("id", Value::Null).is_err());
+    assert!(row.put("id", Value::Int64(1)).is_err());
+    assert!(row.put("other", Value::Int32(1)).is_err());
+    assert!(row.put("name", Value::Null).is_ok());
+    assert!(row.validate().is_err());
+    assert!(row.put("id", Value::Int32(1)).is_ok());
+    assert!(row.validate().is_ok());
+}
