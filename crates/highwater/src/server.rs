@@ -7,12 +7,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_connector::SourceConnector;
-use highwater_file::{AllowedPaths, FileSourceConnector};
+use highwater_file::{AllowedPaths, FileSinkConnector, FileSourceConnector};
 use highwater_kafka::{Bootstrap, KafkaError};
 use highwater_postgres::PostgresConnector;
 use highwater_streams::{Streams, StreamsConfig};
-use highwater_worker::{Worker, WorkerConfig, WorkerError};
+use highwater_worker::{Plugin, Worker, WorkerConfig, WorkerError};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -48,10 +47,14 @@ const STARTING: Duration = Duration::from_secs(2);
 /// HTTP connections take at most a tenth of the open files.
 const HTTP_FILES: u64 = 10;
 
-/// The source systems of this release: one line a system.
-fn sources(settings: &Settings) -> Vec<Arc<dyn SourceConnector>> {
+/// The connectors of this release: one line a system and direction.
+fn plugins(settings: &Settings) -> Vec<Plugin> {
     let allowed = AllowedPaths::new(settings::ALLOWED_PATHS, settings.allowed_paths.clone());
-    vec![Arc::new(PostgresConnector::new()), Arc::new(FileSourceConnector::new(allowed))]
+    vec![
+        Plugin::Source(Arc::new(PostgresConnector::new())),
+        Plugin::Source(Arc::new(FileSourceConnector::new(allowed.clone()))),
+        Plugin::Sink(Arc::new(FileSinkConnector::new(allowed))),
+    ]
 }
 
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
@@ -229,7 +232,7 @@ async fn start_worker(
     config.offset_flush_interval = settings.offset_flush_interval;
     config.exactly_once = settings.exactly_once;
     config.group_id.clone_from(&settings.worker_group);
-    let started = Worker::start(config, sources(settings)).await;
+    let started = Worker::start(config, plugins(settings)).await;
     started.map_err(|error| {
         let WorkerError::Log { source, .. } = &error;
         lasting(source)

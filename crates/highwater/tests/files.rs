@@ -61,7 +61,7 @@ impl Server {
         self.run(&["connector", "create", "--file", file.to_str().unwrap()])
     }
 
-    /// The lines of a topic so far, none while it is not there.
+    /// The lines of a topic's partitions so far, none while it is not there.
     fn topic(&self, topic: &str) -> Vec<usize> {
         let mut lines = Vec::new();
         let mut each = |record: ReadRecord| {
@@ -70,9 +70,18 @@ impl Server {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let reader = runtime.block_on(async { Reader::new(&self.kafka) });
-        // The topic may not be there yet.
-        let _ = runtime.block_on(reader.read_all(topic, 0, &mut each));
+        for partition in 0..2 {
+            // The topic may not be there yet, and may have one partition.
+            let _ = runtime.block_on(reader.read_all(topic, partition, &mut each));
+        }
         lines
+    }
+
+    /// Asks it to end, and waits; the exit code.
+    fn end(mut self) -> Option<i32> {
+        let child = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &child]).status().unwrap().success());
+        until("the end", || self.child.try_wait().unwrap()).code()
     }
 
     /// Ends it without notice.
@@ -119,23 +128,19 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 /// Lines from 0 to `end`, in as many runs at most as there were lives: each begins at or before the
 /// end of the one before, so that none is missing.
 fn judge(lines: &[usize], end: usize, lives: usize) {
-    let mut runs = 1;
     let mut seen = 0;
-    assert_eq!(lines.first(), Some(&0));
-    for pair in lines.windows(2) {
-        seen = seen.max(pair[0]);
-        if pair[1] != pair[0] + 1 {
-            runs += 1;
-            assert!(
-                pair[1] <= seen + 1,
-                "between {} and {} something is missing",
-                pair[0],
-                pair[1]
-            );
-        }
+    for line in lines {
+        assert!(*line <= seen, "between {seen} and {line} something is missing");
+        seen = seen.max(*line + 1);
     }
-    assert_eq!(lines.iter().max(), Some(&(end - 1)));
+    assert_eq!(seen, end);
+    let runs = runs(lines);
     assert!(runs <= lives, "{runs} runs in {lives} lives");
+}
+
+/// Number of runs of lines that follow one another.
+fn runs(lines: &[usize]) -> usize {
+    1 + lines.windows(2).filter(|pair| pair[1] != pair[0] + 1).count()
 }
 
 fn source(input: &Path) -> serde_json::Value {
@@ -216,4 +221,119 @@ fn a_file_that_is_cut_stops_its_source_by_name() {
     });
     assert!(said.contains("FILE_TRUNCATED"), "{said}");
     assert_eq!(server.topic("lines").len(), 100);
+}
+
+fn output(dir: &Path) -> PathBuf {
+    dir.join("files").join("out.txt")
+}
+
+/// A static member is back in its group at once after a kill.
+fn sink(output: &Path) -> serde_json::Value {
+    json!({
+        "connector.class": "FileStreamSink", "file": output, "topics": "lines",
+        "consumer.override.group.instance.id": "sink",
+    })
+}
+
+/// The whole lines of a file. A kill may leave part of one, which stands alone.
+fn whole(path: &Path) -> (Vec<usize>, usize) {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let end = text.rfind('\n').map_or(0, |end| end + 1);
+    let (whole, torn): (Vec<_>, Vec<_>) =
+        text[..end].lines().partition(|line| line.ends_with(" žluťoučký"));
+    (whole.into_iter().map(number).collect(), torn.len())
+}
+
+#[test]
+fn a_file_goes_through_a_topic_into_a_file_whatever_is_killed() {
+    const LIVES: usize = 4;
+    const LINES: usize = 20_000;
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let mut written = 0;
+    for life in 0..LIVES {
+        let server = Server::start(dir);
+        append(&input(dir), written..written + LINES);
+        if life == 0 {
+            assert!(server.create(dir, "in", source(&input(dir))).status.success());
+            let created = server.create(dir, "out", sink(&output(dir)));
+            assert!(created.status.success(), "{created:?}");
+        }
+        let some = written + LINES / 4;
+        written += LINES;
+        until("a line", || whole(&output(dir)).0.iter().any(|line| *line >= some).then_some(()));
+        server.kill();
+    }
+    let server = Server::start(dir);
+    until("the last line", || whole(&output(dir)).0.contains(&(written - 1)).then_some(()));
+    let (_, torn) = whole(&output(dir));
+    assert!(torn <= LIVES, "{torn} torn lines in {LIVES} kills");
+    until("the commit", || {
+        let shown = server.run(&["offsets", "show", "out", "--output", "json"]);
+        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+        let offset = &shown["offsets"][0];
+        assert!(offset.is_null() || offset["partition"]["kafka_topic"] == "lines", "{shown}");
+        (offset["offset"]["kafka_offset"] == server.topic("lines").len()).then_some(())
+    });
+    let (lines, _) = whole(&output(dir));
+    // Each life reads anew what the one before had not committed, itself with the repeats of the topic.
+    let runs = runs(&server.topic("lines"));
+    judge(&lines, written, runs * (LIVES + 1));
+    // What is durable is committed, so that a clean restart repeats nothing.
+    let before = lines.len();
+    assert_eq!(server.end(), Some(0));
+    let server = Server::start(dir);
+    append(&input(dir), written..written + 1);
+    until("one line more", || whole(&output(dir)).0.contains(&written).then_some(()));
+    assert_eq!(whole(&output(dir)).0.len(), before + 1);
+    drop(server);
+}
+
+#[test]
+fn a_sink_has_as_many_tasks_as_it_may_and_pauses() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let server = Server::start(dir);
+    append(&input(dir), 0..1000);
+    let mut two = source(&input(dir));
+    two["topic.creation.default.partitions"] = json!("2");
+    assert!(server.create(dir, "in", two).status.success());
+    until("the topic", || (!server.topic("lines").is_empty()).then_some(()));
+    let mut two = sink(&output(dir));
+    two["tasks.max"] = json!("2");
+    assert!(server.create(dir, "out", two).status.success());
+    let status = || {
+        let shown = server.run(&["connector", "show", "out", "--output", "json"]);
+        serde_json::from_slice::<serde_json::Value>(&shown.stdout).unwrap()["status"].clone()
+    };
+    let all_in = |state: &str| {
+        until(state, || {
+            let status = status();
+            let tasks = status["tasks"].as_array().unwrap();
+            let all = tasks.len() == 2 && tasks.iter().all(|task| task["state"] == state);
+            all.then(|| status.clone())
+        })
+    };
+    assert_eq!(all_in("RUNNING")["type"], "sink");
+    let lines = |count: usize| {
+        until("the lines", || {
+            let (mut lines, _) = whole(&output(dir));
+            lines.sort_unstable();
+            lines.dedup();
+            (lines.len() == count).then_some(())
+        });
+    };
+    lines(1000);
+    assert!(server.run(&["connector", "pause", "out"]).status.success());
+    all_in("PAUSED");
+    append(&input(dir), 1000..2000);
+    until("the topic", || server.topic("lines").iter().any(|line| *line >= 1900).then_some(()));
+    assert_eq!(whole(&output(dir)).0.len(), 1000, "a paused sink writes nothing");
+    assert!(server.run(&["connector", "resume", "out"]).status.success());
+    all_in("RUNNING");
+    lines(2000);
+    // A second connector must not write to the same file.
+    let second = server.create(dir, "other", sink(&output(dir)));
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(!second.status.success() && said.contains("connector out uses"), "{said}");
 }

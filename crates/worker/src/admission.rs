@@ -57,19 +57,21 @@ impl Herder {
 
     /// Rule R2: a topic has one owner.
     fn check_owner(&self, plan: &Plan) -> Result<(), Vec<Problem>> {
-        if let Some(topic) = ownership::internal(&plan.topics) {
+        let Some(topics) = &plan.topics else { return Ok(()) };
+        if let Some(topic) = ownership::internal(topics) {
             let message = format!(
                 "leads to topic {topic}; names that begin with highwater. are for the server's own topics"
             );
-            let key = ownership::key(&plan.topics).to_owned();
+            let key = ownership::key(topics).to_owned();
             return Err(vec![Problem { key, message }]);
         }
         let others = self.other_plans(&plan.name);
-        let others = others.iter().map(|other| (other.name.as_str(), &other.topics));
-        match ownership::owner(&plan.topics, others) {
+        let others =
+            others.iter().filter_map(|other| Some((other.name.as_str(), other.topics.as_ref()?)));
+        match ownership::owner(topics, others) {
             None => Ok(()),
             Some((owner, topic)) => Err(vec![Problem {
-                key: ownership::key(&plan.topics).to_owned(),
+                key: ownership::key(topics).to_owned(),
                 message: format!(
                     "leads to topic {topic}, which connector {owner} owns; a topic has one owner"
                 ),

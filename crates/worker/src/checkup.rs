@@ -12,6 +12,7 @@ use crate::herder::Herder;
 use crate::isolation::isolated;
 use crate::looking::silent;
 use crate::pipeline::Pipeline;
+use crate::plan::TaskPlan;
 use crate::secrets;
 use crate::status::{ConnectorStatus, State, Status};
 
@@ -109,7 +110,7 @@ fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
 async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
     let Ok(plan) = herder.plan(name) else { return Vec::new() };
     let mut findings = Vec::new();
-    for task in &plan.tasks {
+    for task in plan.tasks.iter().filter_map(TaskPlan::source) {
         let asked = timeout(PATIENCE, isolated(ask(herder, task))).await;
         let found = asked
             .unwrap_or_else(|_| Err(silent("how it stands", PATIENCE)))

@@ -13,7 +13,7 @@ use crate::herder::Herder;
 use crate::isolation::isolated;
 use crate::looking::silent;
 use crate::pipeline::{Pipeline, Properties};
-use crate::plan::Plan;
+use crate::plan::{Plan, TaskPlan};
 use crate::rest_error::Refusal;
 use crate::restore::wanted_tasks;
 use crate::status::{State, Status};
@@ -164,7 +164,7 @@ impl Herder {
         let _turn = self.turn.lock().await;
         let plan = self.stopped(name)?;
         let mut released = Vec::new();
-        for task in &plan.tasks {
+        for task in plan.tasks.iter().filter_map(TaskPlan::source) {
             released.extend(self.release_task(task).await?);
         }
         Ok((!released.is_empty()).then(|| released.join("; ")))

@@ -9,8 +9,7 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use crate::counters;
-use crate::pipeline::Pipeline;
-use crate::plan::Plan;
+use crate::plan::{Plan, TaskPlan};
 use crate::runner::{self, Line, Shared, failed};
 use crate::status::{ConnectorStatus, State, Status};
 use crate::statuses::Part;
@@ -112,7 +111,8 @@ impl Handle {
 /// A task that is kept.
 struct Kept {
     line: Line,
-    partition: SourcePartition,
+    /// Where a source's task stores its offsets.
+    partition: Option<SourcePartition>,
     ended: JoinHandle<()>,
 }
 
@@ -138,7 +138,7 @@ impl ConnectorRunner {
                     self.changed().await;
                 }
                 Wish::Pause(plan) => {
-                    let activity = "Paused by its operator; the source is not read";
+                    let activity = "Paused by its operator; nothing is read";
                     self.enter(&plan, State::Paused, activity).await;
                     self.keep(&plan, runner::Wish::Pause).await;
                     self.changed().await;
@@ -178,7 +178,7 @@ impl ConnectorRunner {
         let activity = "Stopped by its operator; the stored offset stays";
         self.stand(State::Stopped, None, activity).await;
         // What the source keeps meanwhile is looked at through any of the tasks.
-        let pipeline = plan.and_then(|plan| plan.tasks.first().cloned());
+        let pipeline = plan.and_then(|plan| plan.tasks.first()?.source().cloned());
         let looking = self.shared.looking.on(pipeline, self.status.clone());
         tokio::select! {
             () = self.changed() => {}
@@ -196,28 +196,28 @@ impl ConnectorRunner {
     }
 
     async fn enter(&mut self, plan: &Plan, state: State, activity: &str) {
-        self.version = plan.tasks.first().map(|task| task.connector.version());
+        self.version = plan.tasks.first().map(TaskPlan::version);
         self.stand(state, None, activity).await;
         // What was kept while it did not run is for its tasks to say from now on.
         self.status.send_modify(|status| status.held = None);
     }
 
     /// Has the tasks of `plan` and no others, and tells each what is wanted.
-    async fn keep(&mut self, plan: &Plan, wish: fn(Arc<Pipeline>) -> runner::Wish) {
+    async fn keep(&mut self, plan: &Plan, wish: fn(TaskPlan) -> runner::Wish) {
         // A partition that goes from one task to another must not be read by both for a moment.
-        let wanted = plan.tasks.iter().map(|task| &task.partition);
-        if !self.tasks.is_empty() && !self.tasks.iter().map(|kept| &kept.partition).eq(wanted) {
+        let wanted = plan.tasks.iter().map(TaskPlan::partition);
+        let kept = self.tasks.iter().map(|kept| kept.partition.as_ref());
+        if !self.tasks.is_empty() && !kept.eq(wanted) {
             self.end_tasks().await;
             self.forget_tasks_from(plan.tasks.len()).await;
         }
-        for (task, pipeline) in plan.tasks.iter().enumerate() {
-            let wish = wish(Arc::clone(pipeline));
-            match self.tasks.get(task) {
+        for (at, task) in plan.tasks.iter().enumerate() {
+            let wish = wish(task.clone());
+            match self.tasks.get(at) {
                 Some(kept) => kept.line.send(wish),
                 None => {
-                    let (line, ended) =
-                        runner::spawn(&self.name, pipeline.task, wish, &self.shared);
-                    self.tasks.push(Kept { line, partition: pipeline.partition.clone(), ended });
+                    let (line, ended) = runner::spawn(&self.name, task.id(), wish, &self.shared);
+                    self.tasks.push(Kept { line, partition: task.partition().cloned(), ended });
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use highwater_connector::{ConnectorError, ErrorKind, Problem, SourceConnector};
+use highwater_connector::{ConnectorError, ErrorKind, Problem};
 use highwater_kafka::{KafkaError, OutgoingRecord};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -16,7 +16,7 @@ use crate::connector_runner::{Handle, Wish};
 use crate::keys;
 use crate::pipeline::Properties;
 use crate::plan::{self, Plan};
-use crate::plugins::Plugins;
+use crate::plugins::{Plugin, Plugins};
 use crate::rest_error::Refusal;
 use crate::restore;
 use crate::runner::Shared;
@@ -91,9 +91,9 @@ impl Herder {
     }
 
     /// The plugin of a configuration, when this worker has it.
-    pub(crate) fn plugin(&self, properties: &Properties) -> Option<&dyn SourceConnector> {
+    pub(crate) fn plugin(&self, properties: &Properties) -> Option<&Plugin> {
         let class = properties.get(keys::CLASS)?;
-        self.plugins.find(class).map(Arc::as_ref)
+        self.plugins.find(class)
     }
 
     /// What follows from a connector's configuration as it is stored.

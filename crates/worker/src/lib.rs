@@ -18,12 +18,12 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use highwater_worker::{Worker, WorkerConfig};
+//! use highwater_worker::{Plugin, Worker, WorkerConfig};
 //!
 //! # async fn run(postgres: Arc<dyn highwater_connector::SourceConnector>)
 //! # -> Result<(), Box<dyn std::error::Error>> {
 //! let config = WorkerConfig::new("127.0.0.1:9092", "127.0.0.1:8083");
-//! let worker = Worker::start(config, vec![postgres]).await?;
+//! let worker = Worker::start(config, vec![Plugin::Source(postgres)]).await?;
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:8083").await?;
 //! axum::serve(listener, worker.router()).await?;
 //! worker.shutdown().await;
@@ -77,11 +77,10 @@ mod sink_batch;
 mod sink_desk;
 mod sink_keys;
 mod sink_ledger;
-#[cfg_attr(not(test), expect(dead_code, reason = "the herder runs sources alone so far"))]
+mod sink_offsets;
 mod sink_opening;
 #[cfg(test)]
 mod sink_scripted;
-#[cfg_attr(not(test), expect(dead_code, reason = "the herder runs sources alone so far"))]
 mod sink_task;
 mod status;
 mod statuses;
@@ -95,6 +94,7 @@ mod worker;
 
 pub use counters::describe_metrics;
 pub use keys::worker_keys;
+pub use plugins::Plugin;
 pub use settings::{ExactlyOnceSupport, WorkerConfig, WriterFactory};
 pub use sink_keys::sink_keys;
 pub use worker::{Worker, WorkerError};

@@ -15,7 +15,7 @@ use crate::keys;
 use crate::looking::silent;
 use crate::offsets::{self, StoredOffset};
 use crate::pipeline::Pipeline;
-use crate::plan::Plan;
+use crate::plan::{Plan, TaskPlan};
 use crate::rest_error::Refusal;
 use crate::runner::Shared;
 use crate::status::State;
@@ -43,6 +43,9 @@ impl Herder {
     /// Not found, or the log fails.
     pub(crate) async fn offsets(&self, name: &str) -> Result<Vec<StoredOffset>, Refusal> {
         let properties = self.properties(name)?;
+        if let Some(pipeline) = self.plan(name).ok().as_deref().and_then(Plan::sink) {
+            return self.sink_offsets(pipeline).await;
+        }
         let named = properties.get(keys::OFFSETS_TOPIC).map(|topic| topic.trim());
         let named = named.filter(|topic| !topic.is_empty());
         self.shared.offsets.all(named, name).await.map_err(Refusal::Log)
@@ -61,6 +64,9 @@ impl Herder {
     ) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
         let plan = self.stopped(name)?;
+        if let Some(pipeline) = plan.sink() {
+            return self.alter_sink_offsets(pipeline, wanted).await;
+        }
         self.fence(&plan).await?;
         let stored = self.offsets(name).await?;
         self.change(&plan, &stored, wanted, terms).await
@@ -73,6 +79,9 @@ impl Herder {
     pub(crate) async fn reset_offsets(&self, name: &str, terms: &Terms) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
         let plan = self.stopped(name)?;
+        if let Some(pipeline) = plan.sink() {
+            return self.reset_sink_offsets(pipeline).await;
+        }
         self.fence(&plan).await?;
         let stored = self.offsets(name).await?;
         let wanted = stored
@@ -130,7 +139,7 @@ impl Herder {
     ) -> Result<Vec<OutgoingRecord>, Refusal> {
         let Wanted { partition, offset } = wanted;
         let current = stored.iter().find(|stored| stored.partition == partition);
-        let own = plan.tasks.iter().find(|task| task.partition == partition);
+        let own = sources(plan).find(|task| task.partition == partition);
         let offset = match (own, offset, current) {
             (Some(pipeline), wanted, _) => {
                 let current = current.and_then(|stored| stored.offset.clone());
@@ -178,10 +187,14 @@ fn refused(what: String, remedy: String) -> ConnectorError {
     .keeping("the stored offset; nothing was changed")
 }
 
+fn sources(plan: &Plan) -> impl Iterator<Item = &Arc<Pipeline>> {
+    plan.tasks.iter().filter_map(TaskPlan::source)
+}
+
 fn foreign(plan: &Plan, partition: &SourcePartition) -> Refusal {
     let text =
         |partition: &SourcePartition| serde_json::Value::from(partition.0.clone()).to_string();
-    let own: Vec<_> = plan.tasks.iter().map(|task| text(&task.partition)).collect();
+    let own: Vec<_> = sources(plan).map(|task| text(&task.partition)).collect();
     Refusal::BadRequest(format!(
         "Partition {} is not one of connector {}, whose partition is {}",
         text(partition),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use highwater_connector::{Claim, Problem, SourceConnector, Topics};
+use highwater_connector::{
+    Claim, Problem, SinkConnector, SourceConnector, SourcePartition, Topics,
+};
 
 use crate::WorkerConfig;
 use crate::fencing::Fence;
@@ -10,23 +12,86 @@ use crate::isolation;
 use crate::keys::{self, TaskSettings};
 use crate::offset_topics;
 use crate::pipeline::{self, Pipeline, Properties};
-use crate::plugins::Plugins;
+use crate::plugins::{Plugin, Plugins};
+use crate::sink_opening::SinkPipeline;
 use crate::task_configs;
+
+/// What a run of one task needs to know.
+#[derive(Clone)]
+pub(crate) enum TaskPlan {
+    Source(Arc<Pipeline>),
+    Sink(Arc<SinkPipeline>),
+}
+
+impl TaskPlan {
+    /// What a task of a source needs to know.
+    pub(crate) const fn source(&self) -> Option<&Arc<Pipeline>> {
+        match self {
+            Self::Source(pipeline) => Some(pipeline),
+            Self::Sink(_) => None,
+        }
+    }
+
+    /// The partition that a source's task stores its offsets under.
+    pub(crate) fn partition(&self) -> Option<&SourcePartition> {
+        self.source().map(|pipeline| &pipeline.partition)
+    }
+
+    pub(crate) fn settings(&self) -> &TaskSettings {
+        match self {
+            Self::Source(pipeline) => &pipeline.settings,
+            Self::Sink(pipeline) => &pipeline.settings,
+        }
+    }
+
+    /// Id of the task.
+    pub(crate) fn id(&self) -> u32 {
+        match self {
+            Self::Source(pipeline) => pipeline.task,
+            Self::Sink(pipeline) => pipeline.task,
+        }
+    }
+
+    /// Version of the plugin.
+    pub(crate) fn version(&self) -> &'static str {
+        match self {
+            Self::Source(pipeline) => pipeline.connector.version(),
+            Self::Sink(pipeline) => pipeline.connector.version(),
+        }
+    }
+
+    /// Whether both are one plan, so that nothing but what is wanted of it can differ.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Source(one), Self::Source(other)) => Arc::ptr_eq(one, other),
+            (Self::Sink(one), Self::Sink(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
 
 /// See the module's text.
 pub(crate) struct Plan {
     pub(crate) name: String,
     pub(crate) settings: TaskSettings,
-    /// Topics that it owns.
-    pub(crate) topics: Topics,
+    /// Topics that a source owns.
+    pub(crate) topics: Option<Topics>,
     pub(crate) claims: Vec<Claim>,
     /// One for each task, at least one, in the order of their ids.
-    pub(crate) tasks: Vec<Arc<Pipeline>>,
+    pub(crate) tasks: Vec<TaskPlan>,
     /// The tasks' configurations as they are stored.
     pub(crate) stored: Vec<Properties>,
 }
 
 impl Plan {
+    /// What the tasks of a sink need to know, all of them the same; none of a source.
+    pub(crate) fn sink(&self) -> Option<&SinkPipeline> {
+        match self.tasks.first()? {
+            TaskPlan::Sink(pipeline) => Some(pipeline),
+            TaskPlan::Source(_) => None,
+        }
+    }
+
     /// Checks the properties of connector `name`.
     ///
     /// # Errors
@@ -37,8 +102,12 @@ impl Plan {
         plugins: &Plugins,
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
-        let connector = Arc::clone(class(properties, plugins)?);
-        isolation::caught(|| divide(name, properties, &connector, worker)).unwrap_or_else(|panic| {
+        let plugin = class(properties, plugins)?;
+        let plan = || match plugin {
+            Plugin::Source(source) => divide(name, properties, source, worker),
+            Plugin::Sink(sink) => multiply(name, properties, sink, worker),
+        };
+        isolation::caught(plan).unwrap_or_else(|panic| {
             Err(vec![problem(
                 keys::CLASS,
                 format!("checks this configuration in a way that {panic}"),
@@ -96,11 +165,33 @@ fn divide(
     check_partitions(&tasks)?;
     Ok(Plan {
         name: name.to_owned(),
-        topics,
+        topics: Some(topics),
         claims: connector.claims(&config),
         settings,
-        tasks,
+        tasks: tasks.into_iter().map(TaskPlan::Source).collect(),
         stored: divided.into_iter().map(task_configs::stored).collect(),
+    })
+}
+
+/// A sink's tasks are alike: their group shares out among them what there is to read.
+fn multiply(
+    name: &str,
+    properties: &Properties,
+    connector: &Arc<dyn SinkConnector>,
+    worker: &WorkerConfig,
+) -> Result<Plan, Vec<Problem>> {
+    let plan = |id| SinkPipeline::plan(name, id, connector, properties, worker).map(Arc::new);
+    let first = plan(0)?;
+    let number = first.settings.tasks_max;
+    let others = (1..number).map(plan).collect::<Result<Vec<_>, _>>()?;
+    let stored = vec![task_configs::stored(properties.clone()); number as usize];
+    Ok(Plan {
+        name: name.to_owned(),
+        topics: None,
+        claims: connector.claims(&first.config),
+        settings: first.settings.clone(),
+        tasks: [first].into_iter().chain(others).map(TaskPlan::Sink).collect(),
+        stored,
     })
 }
 
@@ -133,10 +224,7 @@ fn check_partitions(tasks: &[Arc<Pipeline>]) -> Result<(), Vec<Problem>> {
     Ok(())
 }
 
-fn class<'a>(
-    properties: &Properties,
-    plugins: &'a Plugins,
-) -> Result<&'a Arc<dyn SourceConnector>, Vec<Problem>> {
+fn class<'a>(properties: &Properties, plugins: &'a Plugins) -> Result<&'a Plugin, Vec<Problem>> {
     let class = properties
         .get(keys::CLASS)
         .ok_or_else(|| vec![problem(keys::CLASS, "is required and has no default".to_owned())])?;

@@ -62,9 +62,9 @@ async fn health() -> Json<Value> {
 
 /// Only connectors are plugins of this release, so `connectorsOnly` changes nothing.
 async fn plugins(State(herder): App) -> Json<Vec<Value>> {
-    let plugin = |plugin: &Arc<dyn highwater_connector::SourceConnector>| {
+    let plugin = |plugin: &crate::plugins::Plugin| {
         let class = plugin.classes().first()?;
-        Some(json!({ "class": class, "type": "source", "version": plugin.version() }))
+        Some(json!({ "class": class, "type": plugin.kind(), "version": plugin.version() }))
     };
     Json(herder.plugins.iter().filter_map(plugin).collect())
 }

@@ -15,6 +15,7 @@ use crate::herder::Herder;
 use crate::keys;
 use crate::offset_changes::Terms;
 use crate::pipeline::Properties;
+use crate::plugins::Plugin;
 use crate::rest::{App, Body, Params, Segments};
 use crate::rest_error::Refusal;
 use crate::secrets;
@@ -246,7 +247,7 @@ fn info_json(herder: &Herder, name: &str) -> Result<Value, Refusal> {
         "name": name,
         "config": shown(herder, &properties),
         "tasks": task_ids(herder, name),
-        "type": "source",
+        "type": kind(herder, name),
     }))
 }
 
@@ -261,8 +262,14 @@ fn status_of(herder: &Herder, name: &str, status: &ConnectorStatus) -> Value {
         "name": name,
         "connector": status.connector_json(worker_id, version),
         "tasks": status.tasks_json(worker_id, version),
-        "type": "source",
+        "type": kind(herder, name),
     })
+}
+
+/// Kafka Connect's word for it; `unknown` for a class that is not known here.
+fn kind(herder: &Herder, name: &str) -> &'static str {
+    let properties = herder.properties(name).unwrap_or_default();
+    herder.plugin(&properties).map_or("unknown", Plugin::kind)
 }
 
 fn version<'a>(herder: &'a Herder, name: &str) -> Option<&'a str> {

@@ -19,16 +19,19 @@ use crate::looking::Looking;
 use crate::offset_topics::OffsetTopics;
 use crate::opening;
 use crate::pipeline::Pipeline;
+use crate::plan::TaskPlan;
+use crate::sink_opening;
 use crate::status::{State, Status};
 use crate::statuses::Part;
+use crate::task::StopSignal;
 
 /// What a runner is told. Sending the same again restarts.
 #[derive(Clone)]
 pub(crate) enum Wish {
     /// Run the task.
-    Run(Arc<Pipeline>),
-    /// Drain, and keep the task waiting.
-    Pause(Arc<Pipeline>),
+    Run(TaskPlan),
+    /// Read nothing: a source's task is drained and waits, a sink's stays in its group.
+    Pause(TaskPlan),
     /// Drain, and end the runner.
     Leave,
 }
@@ -140,12 +143,13 @@ impl Runner {
         loop {
             let wish = self.wishes.borrow_and_update().clone();
             match wish {
-                Wish::Run(pipeline) => self.run_once(&pipeline).await,
-                Wish::Pause(pipeline) => {
+                Wish::Run(plan) => self.run_once(&plan, false).await,
+                Wish::Pause(TaskPlan::Source(pipeline)) => {
                     let activity = "Paused by its operator; the source is not read";
                     self.enter(State::Paused, None, activity).await;
-                    self.idle(pipeline).await;
+                    self.idle(Some(pipeline)).await;
                 }
+                Wish::Pause(plan) => self.run_once(&plan, true).await,
                 Wish::Leave => {
                     self.enter(State::Unassigned, None, "Its worker has ended it").await;
                     counters::gone(&self.name, self.task);
@@ -165,8 +169,8 @@ impl Runner {
     }
 
     /// Waits for another wish; meanwhile what the source keeps is looked at.
-    async fn idle(&mut self, pipeline: Arc<Pipeline>) {
-        let looking = self.shared.looking.on(Some(pipeline), self.status.clone());
+    async fn idle(&mut self, pipeline: Option<Arc<Pipeline>>) {
+        let looking = self.shared.looking.on(pipeline, self.status.clone());
         tokio::select! {
             () = self.changed() => {}
             never = looking => match never {},
@@ -174,17 +178,17 @@ impl Runner {
     }
 
     /// One run of the task, and the wait that its end asks for.
-    async fn run_once(&mut self, pipeline: &Arc<Pipeline>) {
-        self.version = Some(pipeline.connector.version());
+    async fn run_once(&mut self, plan: &TaskPlan, paused: bool) {
+        self.version = Some(plan.version());
         self.enter_opening().await;
         let before = self.status.borrow().last_record;
-        let ended = self.until_ended(pipeline).await;
+        let ended = self.until_ended(plan, paused).await;
         if self.status.borrow().last_record != before {
             self.trouble = None;
         }
         match ended {
             Ok(()) => self.trouble = None,
-            Err(error) => self.after_failure(pipeline, error.of(&self.name)).await,
+            Err(error) => self.after_failure(plan, error.of(&self.name)).await,
         }
     }
 
@@ -196,27 +200,27 @@ impl Runner {
     }
 
     /// Runs the task until it ends by itself, with its error, or because something else is wanted.
-    async fn until_ended(&mut self, pipeline: &Arc<Pipeline>) -> Result<(), ConnectorError> {
+    async fn until_ended(&mut self, plan: &TaskPlan, paused: bool) -> Result<(), ConnectorError> {
         let (stop, stopped) = watch::channel(None);
+        let (pause, is_paused) = watch::channel(paused);
         let (opened, mut is_open) = oneshot::channel();
-        let drain = pipeline.settings.drain_timeout;
-        let (pipeline, shared) = (Arc::clone(pipeline), Arc::clone(&self.shared));
-        let status = self.status.clone();
-        let life = async move {
-            let Shared { cluster, offsets, .. } = shared.as_ref();
-            shared.pass_fence(&pipeline).await?;
-            let task = opening::open(&pipeline, cluster, offsets, stopped, status).await?;
-            // Nobody listens any more when the task shall stop already.
-            let _ = opened.send(task.activity());
-            task.run().await
-        };
+        let drain = plan.settings().drain_timeout;
+        let signals = Signals { opened, stopped, is_paused, status: self.status.clone() };
+        let life = live(plan.clone(), Arc::clone(&self.shared), signals);
         let mut task = tokio::spawn(isolated(life).in_current_span());
         loop {
             tokio::select! {
                 ended = &mut task => return joined(ended),
-                () = self.changed() => break,
+                () = self.changed() => {
+                    let Some(paused) = self.is_steered(plan, *pause.borrow()) else { break };
+                    pause.send_replace(paused);
+                    if is_open.is_terminated() {
+                        self.enter_running(paused, None).await;
+                    }
+                }
                 Ok(activity) = &mut is_open, if !is_open.is_terminated() => {
-                    self.enter(State::Running, None, activity).await;
+                    let paused = *pause.borrow();
+                    self.enter_running(paused, Some(activity)).await;
                 }
             }
         }
@@ -232,6 +236,31 @@ impl Runner {
         Ok(())
     }
 
+    /// Whether a sink's task that goes on shall be paused from now on; none where another run is
+    /// wanted.
+    fn is_steered(&mut self, plan: &TaskPlan, paused: bool) -> Option<bool> {
+        if plan.source().is_some() {
+            return None;
+        }
+        let wish = self.wishes.borrow().clone();
+        match wish {
+            Wish::Pause(wanted) if wanted.is(plan) => Some(true),
+            // The same once more, while it runs, is a restart.
+            Wish::Run(wanted) if wanted.is(plan) && paused => Some(false),
+            _ => None,
+        }
+    }
+
+    async fn enter_running(&self, paused: bool, activity: Option<String>) {
+        if paused {
+            let activity = "Paused by its operator; it stays in its group and reads nothing";
+            self.enter(State::Paused, None, activity).await;
+        } else {
+            self.enter(State::Running, None, activity.unwrap_or_else(|| "Reads on".to_owned()))
+                .await;
+        }
+    }
+
     /// A task that fails while it drains has ended all the same: what is wanted next counts.
     fn note_end(&self, ended: Result<(), ConnectorError>) {
         if let Err(error) = ended {
@@ -239,27 +268,27 @@ impl Runner {
         }
     }
 
-    async fn after_failure(&mut self, pipeline: &Arc<Pipeline>, error: ConnectorError) {
+    async fn after_failure(&mut self, plan: &TaskPlan, error: ConnectorError) {
         counters::failed(&self.name, self.task);
-        match self.delay(pipeline, &error) {
+        match self.delay(plan, &error) {
             Some(delay) => self.wait(delay, error).await,
             None => {
                 tracing::error!(%error, "the task failed");
                 let activity = failed(&error);
                 self.enter(State::Failed, Some(error), activity).await;
-                self.idle(Arc::clone(pipeline)).await;
+                self.idle(plan.source().cloned()).await;
                 self.trouble = None;
             }
         }
     }
 
-    fn delay(&mut self, pipeline: &Pipeline, error: &ConnectorError) -> Option<Duration> {
+    fn delay(&mut self, plan: &TaskPlan, error: &ConnectorError) -> Option<Duration> {
         let now = Instant::now();
         let trouble = self.trouble.get_or_insert(Trouble { since: now, attempts: 0 });
         trouble.attempts = trouble.attempts.saturating_add(1);
         match error.retry {
             Retry::Never => None,
-            Retry::Backoff => pipeline.settings.backoff.delay(
+            Retry::Backoff => plan.settings().backoff.delay(
                 trouble.attempts,
                 now.duration_since(trouble.since),
                 rand::random(),
@@ -293,6 +322,34 @@ impl Runner {
         let part = Part::Task(self.name.clone(), self.task);
         let record = part.record(status_topic, &status, worker_id, self.version);
         self.shared.write_statuses(vec![record]).await;
+    }
+}
+
+/// What a running task is told, and tells.
+struct Signals {
+    opened: oneshot::Sender<String>,
+    stopped: StopSignal,
+    is_paused: watch::Receiver<bool>,
+    status: watch::Sender<Status>,
+}
+
+/// A task from its opening to its end.
+async fn live(plan: TaskPlan, shared: Arc<Shared>, signals: Signals) -> Result<(), ConnectorError> {
+    let Shared { cluster, offsets, .. } = shared.as_ref();
+    let Signals { opened, stopped, is_paused, status } = signals;
+    // Nobody listens any more when the task shall stop already.
+    match plan {
+        TaskPlan::Source(pipeline) => {
+            shared.pass_fence(&pipeline).await?;
+            let task = opening::open(&pipeline, cluster, offsets, stopped, status).await?;
+            let _ = opened.send(task.activity());
+            task.run().await
+        }
+        TaskPlan::Sink(pipeline) => {
+            let task = sink_opening::open(&pipeline, cluster, stopped, is_paused, status).await?;
+            let _ = opened.send(task.activity());
+            task.run().await
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use highwater_connector::{KeyType, Problem, SourceConnector};
+use highwater_connector::{KeyType, Problem};
+
+use crate::plugins::Plugin;
 
 /// What is shown in place of a password.
 pub(crate) const MASK: &str = "********";
@@ -11,7 +13,7 @@ pub(crate) const MASK: &str = "********";
 const SUSPECT: [&str; 5] = ["password", "secret", "token", "credential", "private.key"];
 
 /// Whether the value of `key` must never be shown.
-fn is_secret(plugin: Option<&dyn SourceConnector>, key: &str) -> bool {
+fn is_secret(plugin: Option<&Plugin>, key: &str) -> bool {
     match plugin {
         Some(plugin) => plugin
             .config()
@@ -24,7 +26,7 @@ fn is_secret(plugin: Option<&dyn SourceConnector>, key: &str) -> bool {
 
 /// Keys of secrets that are written out, which is all that this release can do.
 pub(crate) fn literal<'a>(
-    plugin: Option<&dyn SourceConnector>,
+    plugin: Option<&Plugin>,
     properties: &'a BTreeMap<String, String>,
 ) -> Vec<&'a str> {
     let literal = |(key, value): &(&String, &String)| is_secret(plugin, key) && !value.is_empty();
@@ -33,7 +35,7 @@ pub(crate) fn literal<'a>(
 
 /// The configuration as it may be shown.
 pub(crate) fn masked(
-    plugin: Option<&dyn SourceConnector>,
+    plugin: Option<&Plugin>,
     properties: &BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
     properties
@@ -50,7 +52,7 @@ pub(crate) fn masked(
 /// # Errors
 /// A mask where no secret is stored: nobody's password is eight asterisks by intention.
 pub(crate) fn unmask(
-    plugin: Option<&dyn SourceConnector>,
+    plugin: Option<&Plugin>,
     given: &mut BTreeMap<String, String>,
     stored: Option<&BTreeMap<String, String>>,
 ) -> Result<(), Vec<Problem>> {

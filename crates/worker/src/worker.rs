@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::Router;
-use highwater_connector::{Finding, SourceConnector};
+use highwater_connector::Finding;
 use highwater_kafka::KafkaError;
 
 use crate::WorkerConfig;
 use crate::checkup;
 use crate::herder::Herder;
-use crate::plugins::Plugins;
+use crate::plugins::{Plugin, Plugins};
 use crate::rest;
 
 /// Why a worker could not start.
@@ -36,10 +36,7 @@ impl Worker {
     ///
     /// # Errors
     /// When the log cannot be used within [`WorkerConfig::start_timeout`].
-    pub async fn start(
-        config: WorkerConfig,
-        connectors: Vec<Arc<dyn SourceConnector>>,
-    ) -> Result<Self, WorkerError> {
+    pub async fn start(config: WorkerConfig, connectors: Vec<Plugin>) -> Result<Self, WorkerError> {
         let bootstrap = config.bootstrap.to_string();
         let herder = Herder::start(config, Plugins::new(connectors))
             .await

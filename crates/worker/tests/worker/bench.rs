@@ -7,7 +7,7 @@ use std::time::Duration;
 use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig};
 use highwater_kafka::{Admin, Reader};
 use highwater_log::{FileSystem, Log, LogConfig, RealFileSystem};
-use highwater_worker::{Worker, WorkerConfig};
+use highwater_worker::{Plugin, Worker, WorkerConfig};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -89,7 +89,8 @@ pub(crate) struct Life {
 
 impl Life {
     pub(crate) async fn start(config: WorkerConfig, server: &Server) -> Self {
-        let worker = Worker::start(config, vec![Arc::new(Fake::new(server.clone()))]).await;
+        let worker =
+            Worker::start(config, vec![Plugin::Source(Arc::new(Fake::new(server.clone())))]).await;
         let worker = worker.unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
