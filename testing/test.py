@@ -21,6 +21,7 @@ HOSTILE = os.path.join(REPOSITORY, "testing", "hostile")
 DOCS = os.path.join(REPOSITORY, "testing", "docs")
 HOUSE = os.path.join(REPOSITORY, "testing", "house")
 COMPAT = os.path.join(REPOSITORY, "testing", "compat", "compat.py")
+CONNECT = os.path.join(REPOSITORY, "testing", "connect")
 MUTANTS_LOG = os.path.join(REPOSITORY, "testing", "mutants_log.py")
 RUNNING = re.compile(r"^\s+(?:Running (?:unittests )?(\S+) \(\S*/([^/]+)-[0-9a-f]+\)|Doc-tests (\S+))")
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;.* finished in ([0-9.]+)s")
@@ -207,6 +208,7 @@ PARTS = {
     "cargo": cargo_tests,
     "mutants-log": command_part("mutants of the log", [sys.executable, MUTANTS_LOG]),
     "compat": command_part("compat", [sys.executable, COMPAT]),
+    "connect-twins": python_tests("connect", CONNECT),
     "tutorial": command_part("tutorial", [sys.executable, os.path.join(DOCS, "tutorial.py")]),
     "hostile": command_part("hostile", [sys.executable, os.path.join(HOSTILE, "hostile.py")]),
     "demo": demo_whole,

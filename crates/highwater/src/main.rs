@@ -24,6 +24,7 @@ mod http_listener;
 mod http_stall;
 mod kafka;
 mod kafka_guard;
+mod log_levels;
 mod log_limit;
 mod logging;
 mod machine;
@@ -53,6 +54,7 @@ mod topic_read;
 mod topics;
 mod usage;
 mod users;
+mod worker_settings;
 
 use std::process::ExitCode;
 

@@ -26,6 +26,7 @@ use crate::failure::{Exit, Failure};
 use crate::http::{self, Gate};
 use crate::http_listener;
 use crate::kafka;
+use crate::log_levels::LogLevels;
 use crate::logging;
 use crate::measures;
 use crate::open_files::OpenFiles;
@@ -65,12 +66,12 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
         }
         return Ok(output::line(&settings.text())?);
     }
-    logging::start(&settings)?;
+    let log_levels = logging::start(&settings)?;
     let files = OpenFiles::claim();
     // Before anyone is told that the server is up, and may ask it to stop.
     let mut asked = StopSignals::catch()?;
     let server = tokio::select! {
-        server = Server::start(&settings, files) => server?,
+        server = Server::start(&settings, log_levels, files) => server?,
         () = asked.next() => {
             output::note("stopped while starting; the next start begins where this one did");
             return Ok(());
@@ -104,7 +105,11 @@ struct Server {
 }
 
 impl Server {
-    async fn start(settings: &Settings, files: OpenFiles) -> Result<Self, Failure> {
+    async fn start(
+        settings: &Settings,
+        log_levels: Arc<LogLevels>,
+        files: OpenFiles,
+    ) -> Result<Self, Failure> {
         let metrics = measures::record()
             .map_err(|error| Failure::new(Exit::Failed, "METRICS", error.to_string()))?;
         let listener = listen_http(settings.http_listen).await?;
@@ -130,7 +135,8 @@ impl Server {
             }
         };
         gate.readiness.enter(Phase::Worker);
-        let worker = watched(&gate, start_worker(settings, &bootstrap, http_address)).await?;
+        let worker =
+            watched(&gate, start_worker(settings, log_levels, &bootstrap, http_address)).await?;
         gate.readiness.enter(Phase::Streams);
         let streams = watched(&gate, start_streams(settings, &bootstrap)).await?;
         let checked = match &embedded {
@@ -225,6 +231,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 async fn start_worker(
     settings: &Settings,
+    log_levels: Arc<LogLevels>,
     bootstrap: &Bootstrap,
     http: SocketAddr,
 ) -> Result<Worker, Failure> {
@@ -232,6 +239,8 @@ async fn start_worker(
     config.offset_flush_interval = settings.offset_flush_interval;
     config.exactly_once = settings.exactly_once;
     config.group_id.clone_from(&settings.worker_group);
+    config.loggers = log_levels;
+    settings.worker.apply(&mut config);
     let started = Worker::start(config, plugins(settings)).await;
     started.map_err(|error| {
         let WorkerError::Log { source, .. } = &error;

@@ -22,6 +22,7 @@ use crate::kafka;
 use crate::kafka_guard::{self, KafkaGuard};
 use crate::log_limit::LogLimit;
 use crate::output;
+use crate::worker_settings::{self, WorkerSettings};
 
 /// What the server runs with.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,6 +54,7 @@ pub(crate) struct Settings {
     pub(crate) exactly_once: ExactlyOnceSupport,
     /// Name of the group of workers.
     pub(crate) worker_group: String,
+    pub(crate) worker: WorkerSettings,
     pub(crate) stream_linger: Duration,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_format: LogFormat,
@@ -124,6 +126,7 @@ const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 pub(crate) fn definition() -> ConfigDef {
     let mut keys = keys();
     keys.extend(keys_of_parts());
+    keys.extend(worker_settings::keys());
     keys.extend(compaction_settings::keys());
     keys.extend(copy_settings::keys());
     keys.extend(coordinator_settings::keys());
@@ -374,6 +377,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         )
         .unwrap_or_default(),
         worker_group: worker_group(&config, place)?,
+        worker: WorkerSettings::of(&config),
         stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {

@@ -43,10 +43,10 @@ impl Herder {
         target: TargetState,
     ) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
+        let plan = self.admit(name, &mut properties).await?;
         if self.configs().properties(name).is_some() {
             return Err(Refusal::Exists(format!("Connector {name} already exists")));
         }
-        let plan = self.admit(name, &mut properties).await?;
         self.put(name, &properties, target, plan).await
     }
 

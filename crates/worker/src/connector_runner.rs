@@ -165,6 +165,7 @@ impl ConnectorRunner {
                     let tombstone = Part::Connector(self.name.clone());
                     let tombstone = tombstone.tombstone(&self.shared.status_topic);
                     self.shared.write_statuses(vec![tombstone]).await;
+                    self.shared.active_topics.forget(&self.name).await;
                     return;
                 }
             }

@@ -138,6 +138,7 @@ impl Herder {
         }
         // The log ends next, and its client would complain that it is gone.
         self.shared.journal.close().await;
+        self.shared.active_topics.close().await;
     }
 
     /// Writes records of the configs topic, then takes them in.

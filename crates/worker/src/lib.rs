@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod active_topics;
 mod admission;
 mod backoff;
 mod boundary;
@@ -50,6 +51,7 @@ mod isolation;
 mod journal;
 mod keys;
 mod ledger;
+mod loggers;
 mod looking;
 mod offset_changes;
 mod offset_topics;
@@ -60,13 +62,21 @@ mod outbox;
 mod ownership;
 mod pipeline;
 mod plan;
+mod plugin_kinds;
 mod plugins;
 mod pulse;
 mod replay;
 mod rest;
 mod rest_connectors;
+mod rest_definitions;
 mod rest_error;
+mod rest_exchange;
+mod rest_loggers;
 mod rest_offsets;
+mod rest_openapi;
+mod rest_plugins;
+mod rest_request;
+mod rest_topics;
 mod restore;
 mod runner;
 #[cfg(test)]
@@ -94,7 +104,8 @@ mod worker;
 
 pub use counters::describe_metrics;
 pub use keys::worker_keys;
+pub use loggers::{LogLevel, Logger, Loggers, NoLoggers, ROOT};
 pub use plugins::Plugin;
-pub use settings::{ExactlyOnceSupport, WorkerConfig, WriterFactory};
+pub use settings::{ExactlyOnceSupport, TopicTracking, WorkerConfig, WriterFactory};
 pub use sink_keys::sink_keys;
 pub use worker::{Worker, WorkerError};

@@ -11,6 +11,7 @@ use highwater_kafka::{ReadRecord, Writer};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
+use crate::active_topics::UsedTopics;
 use crate::boundary::Boundaries;
 use crate::cluster::{Cluster, log_error};
 use crate::exactly_once::Delivery;
@@ -33,6 +34,7 @@ pub(crate) async fn open(
     pipeline: &Pipeline,
     cluster: &Cluster,
     offsets: &OffsetTopics,
+    used: UsedTopics,
     stop: StopSignal,
     status: watch::Sender<Status>,
 ) -> Result<Running, ConnectorError> {
@@ -61,7 +63,7 @@ pub(crate) async fn open(
         key: offsets::key(&pipeline.name, &pipeline.partition),
         mark: origin.mark.clone(),
     };
-    let mut outbox = outbox(pipeline, cluster, writer, tail, slot).await?;
+    let mut outbox = outbox(pipeline, cluster, writer, tail, slot, used).await?;
     if origin.must_store {
         outbox.store_explicit(origin.offset.clone().unwrap_or_default()).await?;
     }
@@ -134,8 +136,9 @@ async fn outbox(
     writer: Box<dyn Writer>,
     tail: Tail,
     slot: OffsetSlot,
+    used: UsedTopics,
 ) -> Result<Outbox, ConnectorError> {
-    let topics = task_topics(pipeline, cluster).await?;
+    let topics = task_topics(pipeline, cluster).await?.telling(used);
     let (contract, cover) = match &pipeline.settings.delivery {
         Delivery::AtLeastOnce => (Contract::AtLeastOnce, Cover::Acknowledged),
         Delivery::ExactlyOnce(own) => {

@@ -2,71 +2,95 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request, State};
-use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
-use axum::routing::{get, post, put};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::routing::{MethodRouter, get, post, put};
 use axum::{Json, Router};
-use bytes::Bytes;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::herder::Herder;
 use crate::rest_connectors as connectors;
 use crate::rest_error::Refusal;
+use crate::rest_exchange as exchange;
+use crate::rest_loggers as loggers;
 use crate::rest_offsets as offsets;
+use crate::rest_openapi as openapi;
+use crate::rest_plugins as plugins;
+use crate::rest_topics as topics;
 
 /// Shared by all handlers.
 pub(crate) type App = State<Arc<Herder>>;
 
-/// The API in front of `herder`.
-pub(crate) fn router(herder: Arc<Herder>) -> Router {
+/// The version of Kafka Connect whose API this is: clients read in it what they may ask for.
+const CONNECT_VERSION: &str = "4.3.1";
+
+/// All paths, each with what answers.
+fn routes() -> Vec<(&'static str, MethodRouter<Arc<Herder>>)> {
     let config =
         get(connectors::config).put(connectors::put_config).patch(connectors::patch_config);
     let stored = get(offsets::list).patch(offsets::alter).delete(offsets::reset);
-    Router::new()
-        .route("/", get(root))
-        .route("/health", get(health))
-        .route("/connector-plugins", get(plugins))
-        .route("/connectors", get(connectors::list).post(connectors::create))
-        .route("/connectors/{name}", get(connectors::info).delete(connectors::delete))
-        .route("/connectors/{name}/config", config)
-        .route("/connectors/{name}/status", get(connectors::status))
-        .route("/connectors/{name}/restart", post(connectors::restart))
-        .route("/connectors/{name}/pause", put(connectors::pause))
-        .route("/connectors/{name}/resume", put(connectors::resume))
-        .route("/connectors/{name}/stop", put(connectors::stop))
-        .route("/connectors/{name}/tasks", get(connectors::tasks))
-        .route("/connectors/{name}/tasks/{task}/status", get(connectors::task_status))
-        .route("/connectors/{name}/tasks/{task}/restart", post(connectors::restart_task))
-        .route("/connectors/{name}/offsets", stored)
+    vec![
+        ("/", get(root)),
+        ("/health", get(health)),
+        ("/openapi.json", get(openapi::document)),
+        ("/connector-plugins", get(plugins::list)),
+        ("/connector-plugins/{plugin}/config", get(plugins::config)),
+        ("/connector-plugins/{plugin}/config/validate", put(plugins::validate)),
+        ("/admin/loggers", get(loggers::list)),
+        ("/admin/loggers/{logger}", get(loggers::get).put(loggers::set)),
+        ("/connectors", get(connectors::list).post(connectors::create)),
+        ("/connectors/{connector}", get(connectors::info).delete(connectors::delete)),
+        ("/connectors/{connector}/config", config),
+        ("/connectors/{connector}/status", get(connectors::status)),
+        ("/connectors/{connector}/restart", post(connectors::restart)),
+        ("/connectors/{connector}/pause", put(connectors::pause)),
+        ("/connectors/{connector}/resume", put(connectors::resume)),
+        ("/connectors/{connector}/stop", put(connectors::stop)),
+        ("/connectors/{connector}/tasks", get(connectors::tasks)),
+        ("/connectors/{connector}/tasks/{task}/status", get(connectors::task_status)),
+        ("/connectors/{connector}/tasks/{task}/restart", post(connectors::restart_task)),
+        ("/connectors/{connector}/offsets", stored),
+        ("/connectors/{connector}/topics", get(topics::list)),
+        ("/connectors/{connector}/topics/reset", put(topics::reset)),
+    ]
+}
+
+/// The API in front of `herder`.
+pub(crate) fn router(herder: Arc<Herder>) -> Router {
+    let limit = herder.config.request_timeout;
+    let router = routes().into_iter().fold(Router::new(), |router, (path, methods)| {
+        let allowed = openapi::methods(path);
+        router.route(path, methods.options(async move || exchange::options(&allowed)))
+    });
+    let router = router
         .method_not_allowed_fallback(method_not_allowed)
+        .route_layer(middleware::from_fn(exchange::negotiated))
+        .route_layer(middleware::from_fn(move |request: Request, next: Next| {
+            exchange::bounded(limit, request, next)
+        }))
         .fallback(not_found)
-        .with_state(herder)
+        .with_state(herder);
+    let again = router.clone();
+    router.fallback(async move |request: Request| exchange::without_slash(again, request).await)
 }
 
 async fn root(State(herder): App) -> Json<Value> {
+    let commit = option_env!("HIGHWATER_COMMIT").unwrap_or("unknown");
     Json(json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "commit": option_env!("HIGHWATER_COMMIT").unwrap_or("unknown"),
+        "version": CONNECT_VERSION,
+        "commit": commit,
         "kafka_cluster_id": herder.cluster_id,
+        "highwater": { "version": env!("CARGO_PKG_VERSION") },
     }))
 }
 
+/// A worker that is still starting has no API yet: whoever serves it answers 503.
 async fn health() -> Json<Value> {
     Json(json!({
         "status": "healthy",
         "message": "Worker has completed startup and is ready to handle requests.",
     }))
-}
-
-/// Only connectors are plugins of this release, so `connectorsOnly` changes nothing.
-async fn plugins(State(herder): App) -> Json<Vec<Value>> {
-    let plugin = |plugin: &crate::plugins::Plugin| {
-        let class = plugin.classes().first()?;
-        Some(json!({ "class": class, "type": plugin.kind(), "version": plugin.version() }))
-    };
-    Json(herder.plugins.iter().filter_map(plugin).collect())
 }
 
 async fn not_found() -> Refusal {
@@ -77,56 +101,16 @@ async fn method_not_allowed() -> Refusal {
     Refusal::Http(StatusCode::METHOD_NOT_ALLOWED, "HTTP 405 Method Not Allowed".to_owned())
 }
 
-/// Parts of the path, refused in Kafka Connect's shape when they cannot be read.
-pub(crate) struct Segments<T>(pub(crate) T);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segments<T> {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        match Path::from_request_parts(parts, state).await {
-            Ok(Path(segments)) => Ok(Self(segments)),
-            Err(error) => Err(Refusal::Http(error.status(), error.body_text())),
-        }
+    #[test]
+    fn the_document_names_every_path() {
+        let served: BTreeSet<_> = routes().into_iter().map(|(path, _)| path).collect();
+        let named: BTreeSet<_> =
+            openapi::OPERATIONS.iter().map(|operation| operation.path).collect();
+        assert_eq!(served, named);
     }
-}
-
-/// The query, refused in Kafka Connect's shape when it cannot be read.
-pub(crate) struct Params<T>(pub(crate) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        match Query::from_request_parts(parts, state).await {
-            Ok(Query(query)) => Ok(Self(query)),
-            Err(error) => Err(Refusal::Http(error.status(), error.body_text())),
-        }
-    }
-}
-
-/// A JSON body, refused in Kafka Connect's shape when it is none.
-pub(crate) struct Body<T>(pub(crate) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Refusal;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        if !is_json(&request) {
-            let text = "HTTP 415 Unsupported Media Type: the body must be application/json";
-            return Err(Refusal::Http(StatusCode::UNSUPPORTED_MEDIA_TYPE, text.to_owned()));
-        }
-        let bytes = Bytes::from_request(request, state)
-            .await
-            .map_err(|error| Refusal::Http(error.status(), error.body_text()))?;
-        serde_json::from_slice(&bytes)
-            .map(Self)
-            .map_err(|error| Refusal::BadRequest(format!("The body is not readable: {error}")))
-    }
-}
-
-fn is_json(request: &Request) -> bool {
-    let given = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let media = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    media.eq_ignore_ascii_case("application/json")
 }

@@ -1,6 +1,6 @@
 //! `/connectors` and below it, except offsets.
 
-use std::collections::BTreeMap;
+use std::ops::RangeToInclusive;
 
 use axum::Json;
 use axum::extract::State;
@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 use crate::configs::TargetState;
 use crate::connector_changes::Put;
 use crate::herder::Herder;
-use crate::keys;
 use crate::offset_changes::Terms;
 use crate::pipeline::Properties;
 use crate::plugins::Plugin;
-use crate::rest::{App, Body, Params, Segments};
+use crate::rest::App;
 use crate::rest_error::Refusal;
+use crate::rest_request::{Body, Given, Params, Segments, Text, truth, whole};
 use crate::secrets;
 use crate::status::{ConnectorStatus, State as Standing, Status};
 
@@ -31,7 +31,7 @@ pub(crate) async fn list(
     let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
     let expand = |what: &str| query.iter().any(|(key, value)| key == "expand" && value == what);
     let (status, info) = (expand("status"), expand("info"));
-    if !status && !info {
+    if !query.iter().any(|(key, _)| key == "expand") {
         return Json(json!(names));
     }
     let entry = |name: &String| {
@@ -50,21 +50,26 @@ pub(crate) async fn list(
 
 /// Body of `POST /connectors`.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Create {
     #[serde(default)]
-    name: Option<String>,
-    config: Option<Properties>,
+    name: Text,
+    #[serde(default)]
+    config: Option<Given>,
     #[serde(default)]
     initial_state: Option<String>,
 }
+
+/// What Kafka Connect takes off the ends of a name: Java's white space.
+const BLANK: RangeToInclusive<char> = ..=' ';
 
 pub(crate) async fn create(
     State(herder): App,
     Body(create): Body<Create>,
 ) -> Result<Response, Refusal> {
-    let properties = create.config.unwrap_or_default();
-    let named = create.name.or_else(|| properties.get(keys::NAME).cloned());
-    let name = named.unwrap_or_default().trim().to_owned();
+    let properties = whole(create.config.unwrap_or_default())?;
+    let name = create.name.0.unwrap_or_default();
+    let name = name.trim_matches(|char| BLANK.contains(&char)).to_owned();
     let target = match create.initial_state.as_deref() {
         None => TargetState::Started,
         Some(text) => TargetState::from_initial(text).ok_or_else(|| {
@@ -93,8 +98,9 @@ pub(crate) async fn config(State(herder): App, Segments(name): Segments<String>)
 pub(crate) async fn put_config(
     State(herder): App,
     Segments(name): Segments<String>,
-    Body(properties): Body<Properties>,
+    Body(given): Body<Given>,
 ) -> Result<Response, Refusal> {
+    let properties = whole(given)?;
     match herder.put_config(&name, properties).await? {
         Put::Created => created(&herder, &name),
         Put::Updated => Ok(Json(info_json(&herder, &name)?).into_response()),
@@ -104,8 +110,9 @@ pub(crate) async fn put_config(
 pub(crate) async fn patch_config(
     State(herder): App,
     Segments(name): Segments<String>,
-    Body(patch): Body<BTreeMap<String, Option<String>>>,
+    Body(given): Body<Given>,
 ) -> Answer {
+    let patch = given.into_iter().map(|(key, Text(value))| (key, value)).collect();
     herder.patch_config(&name, patch).await?;
     info_json(&herder, &name).map(Json)
 }
@@ -145,9 +152,9 @@ pub(crate) async fn status(State(herder): App, Segments(name): Segments<String>)
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Restart {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "truth")]
     include_tasks: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "truth")]
     only_failed: bool,
 }
 

@@ -29,6 +29,8 @@ pub(crate) enum Refusal {
     Source(ConnectorError),
     /// 500: the log fails.
     Log(KafkaError),
+    /// 500: a part of the worker panicked, or took longer than a request may.
+    Broken(String),
     /// Any other status, with its own text.
     Http(StatusCode, String),
 }
@@ -41,7 +43,7 @@ impl Refusal {
             Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
                 StatusCode::BAD_REQUEST
             }
-            Self::Source(_) | Self::Log(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Source(_) | Self::Log(_) | Self::Broken(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Http(status, _) => *status,
         }
     }
@@ -51,6 +53,7 @@ impl Refusal {
             Self::NotFound(text)
             | Self::Exists(text)
             | Self::BadRequest(text)
+            | Self::Broken(text)
             | Self::Http(_, text) => text.clone(),
             Self::NotStopped(name) => format!(
                 "Connectors must be in the STOPPED state before their offsets can be modified. \
@@ -75,6 +78,10 @@ fn invalid(problems: &[Problem]) -> String {
     for Problem { key, message } in problems {
         text.push_str(&format!("\n{key} {message}"));
     }
+    text.push_str(
+        "\nYou can also find the above list of errors at the endpoint \
+         `/connector-plugins/{connectorType}/config/validate`",
+    );
     text
 }
 
@@ -115,6 +122,11 @@ impl Refusal {
                 "what is in the log; whether this change is among it is not known",
                 "look whether it is done, and if not send the request again",
             ),
+            Self::Broken(_) => parts(
+                "REQUEST_NOT_DONE",
+                "what is in the log; whether this request did what it asks for is not known",
+                "look whether it is done, then at the server's log lines, and report them",
+            ),
             Self::Http(status, _) => {
                 let (code, remedy) = http(*status);
                 parts(code, UNCHANGED, remedy)
@@ -136,6 +148,7 @@ const fn http(status: StatusCode) -> (&'static str, &'static str) {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
             ("MEDIA_TYPE_NOT_ALLOWED", "send Content-Type: application/json")
         }
+        StatusCode::NOT_ACCEPTABLE => ("MEDIA_TYPE_NOT_ANSWERED", "send Accept: application/json"),
         StatusCode::PAYLOAD_TOO_LARGE => ("BODY_TOO_LARGE", "send a smaller body"),
         _ => ("REQUEST_INVALID", "correct the request and send it again"),
     }
@@ -172,6 +185,7 @@ mod tests {
             Refusal::NotStopped("shop".to_owned()),
             Refusal::Invalid(Vec::new()),
             Refusal::Connector(error),
+            Refusal::Broken(text()),
             Refusal::Http(StatusCode::NOT_FOUND, text()),
             Refusal::Http(StatusCode::IM_A_TEAPOT, text()),
         ] {
@@ -190,7 +204,8 @@ mod tests {
         assert_eq!(
             refusal.message(),
             "Connector configuration is invalid and contains the following 2 error(s):\n\
-             a is wrong\nb is wrong"
+             a is wrong\nb is wrong\nYou can also find the above list of errors at the endpoint \
+             `/connector-plugins/{connectorType}/config/validate`"
         );
     }
 }

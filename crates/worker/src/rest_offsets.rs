@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::offset_changes::{Terms, Wanted};
-use crate::rest::{App, Body, Params, Segments};
+use crate::rest::App;
 use crate::rest_error::Refusal;
+use crate::rest_request::{Body, Params, Segments};
 
 type Answer = Result<Json<Value>, Refusal>;
 

@@ -1,10 +1,12 @@
 //! What a worker restores from the log when it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use highwater_kafka::{KafkaError, OutgoingRecord};
 
 use crate::WorkerConfig;
+use crate::active_topics::ActiveTopics;
 use crate::cluster::Cluster;
 use crate::configs::{self, ConfigState, TargetState};
 use crate::fencing::Fences;
@@ -47,6 +49,7 @@ pub(crate) async fn restore(
     let shared = Shared {
         offsets: OffsetTopics::open(&cluster, &config.offsets_topic).await?,
         journal: journal(&cluster),
+        active_topics: Arc::new(ActiveTopics::open(&cluster, config).await?),
         status_topic: config.status_topic.clone(),
         worker_id: config.worker_id.clone(),
         cluster: cluster.clone(),

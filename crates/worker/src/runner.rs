@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use crate::active_topics::ActiveTopics;
 use crate::cluster::Cluster;
 use crate::counters;
 use crate::exactly_once::Delivery;
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) cluster: Cluster,
     pub(crate) offsets: OffsetTopics,
     pub(crate) journal: Journal,
+    pub(crate) active_topics: Arc<ActiveTopics>,
     pub(crate) status_topic: String,
     pub(crate) worker_id: String,
     pub(crate) looking: Looking,
@@ -335,20 +337,22 @@ struct Signals {
 
 /// A task from its opening to its end.
 async fn live(plan: TaskPlan, shared: Arc<Shared>, signals: Signals) -> Result<(), ConnectorError> {
-    let Shared { cluster, offsets, .. } = shared.as_ref();
+    let Shared { cluster, offsets, active_topics, .. } = shared.as_ref();
     let Signals { opened, stopped, is_paused, status } = signals;
     // Nobody listens any more when the task shall stop already.
     match plan {
         TaskPlan::Source(pipeline) => {
             shared.pass_fence(&pipeline).await?;
-            let task = opening::open(&pipeline, cluster, offsets, stopped, status).await?;
+            let used = active_topics.of_task(&pipeline.name, pipeline.task);
+            let task = opening::open(&pipeline, cluster, offsets, used, stopped, status).await?;
             let _ = opened.send(task.activity());
             task.run().await
         }
         TaskPlan::Sink(pipeline) => {
+            let used = active_topics.of_task(&pipeline.name, pipeline.task);
             let task = sink_opening::open(&pipeline, cluster, stopped, is_paused, status).await?;
             let _ = opened.send(task.activity());
-            task.run().await
+            task.telling(used).run().await
         }
     }
 }

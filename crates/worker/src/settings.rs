@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use highwater_kafka::{Bootstrap, KafkaError, Writer, WriterSettings};
 
+use crate::loggers::{Loggers, NoLoggers};
+
 /// Makes the writer of a task, under the delivery contract that its settings name.
 pub type WriterFactory =
     Arc<dyn Fn(&WriterSettings) -> Result<Box<dyn Writer>, KafkaError> + Send + Sync>;
@@ -51,6 +53,18 @@ impl ExactlyOnceSupport {
     }
 }
 
+/// Whether the topics that a connector uses are known, and may be forgotten (KIP-558).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TopicTracking {
+    /// They are, and may be.
+    #[default]
+    On,
+    /// They are, until the connector is deleted.
+    WithoutReset,
+    /// They are not.
+    Off,
+}
+
 /// What a worker runs with.
 #[derive(Clone)]
 pub struct WorkerConfig {
@@ -76,12 +90,18 @@ pub struct WorkerConfig {
     pub drain_timeout: Duration,
     /// How long a source may take to answer whether an offset may be changed, and what it keeps.
     pub source_timeout: Duration,
+    /// How long a request of the REST API may take.
+    pub request_timeout: Duration,
+    /// See [`TopicTracking`].
+    pub topic_tracking: TopicTracking,
     /// How often a source is asked what it keeps for a connector that does not run.
     pub hold_interval: Duration,
     /// How long the log may be unreachable when the worker starts.
     pub start_timeout: Duration,
     /// Largest record that a task sends, in bytes, unless a connector says otherwise.
     pub max_record_bytes: usize,
+    /// Levels of log lines, for who may change them over REST.
+    pub loggers: Arc<dyn Loggers>,
     /// See [`WriterFactory`].
     pub writers: WriterFactory,
 }
@@ -100,9 +120,12 @@ impl WorkerConfig {
             offset_flush_interval: Duration::from_secs(1),
             drain_timeout: Duration::from_secs(5),
             source_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(90),
+            topic_tracking: TopicTracking::default(),
             hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),
             max_record_bytes: 10 << 20,
+            loggers: Arc::new(NoLoggers),
             writers: Arc::new(highwater_kafka::writer),
         }
     }

@@ -118,6 +118,7 @@ pub(crate) async fn open(
         flushed: Instant::now(),
         reported: Instant::now(),
         trouble: None,
+        used: None,
     })
 }
 

@@ -12,6 +12,7 @@ use highwater_kafka::{Commit, Consumer, ErrorCode, KafkaError, Polled, ReadRecor
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
+use crate::active_topics::UsedTopics;
 use crate::cluster::log_error;
 use crate::counters;
 use crate::sink_batch::SinkBatch;
@@ -50,9 +51,17 @@ pub(crate) struct RunningSink {
     pub(crate) reported: Instant,
     /// Why the sink takes nothing, while it does not.
     pub(crate) trouble: Option<String>,
+    /// Where the topics are noted that it reads.
+    pub(crate) used: Option<UsedTopics>,
 }
 
 impl RunningSink {
+    /// Notes the topics of what it reads there.
+    pub(crate) fn telling(mut self, used: UsedTopics) -> Self {
+        self.used = Some(used);
+        self
+    }
+
     /// What it is doing, in one sentence.
     pub(crate) fn activity(&self) -> String {
         if *self.paused.borrow() {
@@ -123,7 +132,10 @@ impl RunningSink {
 
     async fn take(&mut self, polled: Polled) -> Result<(), ConnectorError> {
         match polled {
-            Polled::Records(records) => self.receive(records),
+            Polled::Records(records) => {
+                self.receive(records);
+                self.note_topics().await;
+            }
             Polled::Assigned(offsets) => {
                 self.desk.ledger().open(&offsets);
                 self.task.open(&offsets).await?;
@@ -159,6 +171,16 @@ impl RunningSink {
             self.batch = SinkBatch::of(records.into_iter().map(sink_record).collect());
         }
         self.pass();
+    }
+
+    async fn note_topics(&mut self) {
+        let Some(used) = &mut self.used else { return };
+        for records in self.batch.records().chunk_by(|one, next| one.from.topic == next.from.topic)
+        {
+            if let Some(first) = records.first() {
+                used.note(&first.from.topic).await;
+            }
+        }
     }
 
     /// Where nothing waits for the sink, what has been read is behind it: markers and aborted records

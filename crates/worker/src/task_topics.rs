@@ -6,6 +6,7 @@ use std::sync::Arc;
 use highwater_connector::ConnectorError;
 use highwater_kafka::Admin;
 
+use crate::active_topics::UsedTopics;
 use crate::cluster::log_error;
 use crate::topics::{self, TableTopicSettings};
 
@@ -21,6 +22,8 @@ pub(crate) struct TopicFacts {
 /// See the module's text.
 pub(crate) struct TaskTopics {
     known: HashMap<Arc<str>, TopicFacts>,
+    /// Who is told of the topics that are written to, and of which it was not yet.
+    used: Option<UsedTopics>,
     /// How topics of tables are made; without it none is.
     tables: Option<(Admin, TableTopicSettings)>,
 }
@@ -28,7 +31,7 @@ pub(crate) struct TaskTopics {
 impl TaskTopics {
     /// These topics and no others.
     pub(crate) fn fixed(known: impl IntoIterator<Item = (Arc<str>, TopicFacts)>) -> Self {
-        Self { known: known.into_iter().collect(), tables: None }
+        Self { known: known.into_iter().collect(), used: None, tables: None }
     }
 
     /// These topics, and those of tables as they come.
@@ -37,11 +40,20 @@ impl TaskTopics {
         self
     }
 
+    /// Tells of each topic that is written to.
+    pub(crate) fn telling(mut self, used: UsedTopics) -> Self {
+        self.used = Some(used);
+        self
+    }
+
     /// The topic, ready to be written to.
     ///
     /// # Errors
     /// When it cannot be made, or an existing one would break a promise.
     pub(crate) async fn ready(&mut self, topic: &Arc<str>) -> Result<TopicFacts, ConnectorError> {
+        if let Some(used) = &mut self.used {
+            used.note(topic).await;
+        }
         if let Some(facts) = self.known.get(topic) {
             return Ok(*facts);
         }

@@ -53,7 +53,24 @@ impl Bench {
 
     /// A life in the test's own runtime, to be ended in order.
     pub(crate) async fn life(&self) -> Life {
-        Life::start(self.config(), &self.server).await
+        self.life_of(self.config()).await
+    }
+
+    /// The same with a configuration of its own.
+    pub(crate) async fn life_of(&self, config: WorkerConfig) -> Life {
+        Life::start(config, &self.server).await
+    }
+
+    /// The newest value of a key in a topic of state; `None` when it is gone.
+    pub(crate) async fn newest(&self, topic: &str, key: &str) -> Option<Value> {
+        let mut newest = None;
+        let mut each = |record: highwater_kafka::ReadRecord| {
+            if record.key.as_deref() == Some(key.as_bytes()) {
+                newest = record.value.map(|value| serde_json::from_slice(&value).unwrap());
+            }
+        };
+        self.reader.read_all(topic, 0, &mut each).await.unwrap();
+        newest
     }
 
     /// A life that is configured otherwise.

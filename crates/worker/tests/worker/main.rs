@@ -16,6 +16,7 @@ mod lost_log;
 mod panics;
 mod rest;
 mod rest_offsets;
+mod rest_surface;
 mod several_tasks;
 mod source;
 mod table_topics;

@@ -29,7 +29,8 @@ fn connects(mut status: Value) -> Value {
 async fn the_server_says_who_it_is_and_that_it_is_well() {
     let (bench, life) = bench().await;
     let root = life.api.get("/").await.expect(200);
-    assert_eq!(root["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(root["version"], "4.3.1", "of Kafka Connect's API");
+    assert_eq!(root["highwater"]["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(root["kafka_cluster_id"], bench.log.cluster_id());
     assert!(root["commit"].is_string());
     assert_eq!(life.api.get("/health").await.expect(200)["status"], "healthy");
@@ -89,7 +90,7 @@ async fn the_list_expands_to_status_and_info_and_ignores_the_rest() {
     assert_eq!(both["a"]["info"]["type"], "source");
     let info = life.api.get("/connectors?expand=info").await.expect(200);
     assert_eq!(info["a"].get("status"), None);
-    assert_eq!(life.api.get("/connectors?expand=x").await.expect(200), json!(["a"]));
+    assert_eq!(life.api.get("/connectors?expand=x").await.expect(200), json!({ "a": {} }));
     life.worker.shutdown().await;
 }
 
@@ -232,14 +233,17 @@ async fn bad_requests_are_answered_in_connects_shape() {
     let api = &life.api;
     raw(api, "text/plain", "{}".to_owned()).await.refusal(415);
     raw(api, "application/json", "{".to_owned()).await.refusal(400);
-    raw(api, "application/json", r#"{"name":"a","config":{"x":1}}"#.to_owned()).await.refusal(400);
+    raw(api, "application/json", r#"{"name":"a","config":{"x":{}}}"#.to_owned()).await.refusal(400);
     // The server's HTTP refuses smaller ones before; this is the bound of axum.
     raw(api, "application/json", " ".repeat((2 << 20) + 1)).await.refusal(413);
     let answer = api.call(Method::DELETE, "/connectors", None).await;
     assert_eq!(answer.refusal(405), "HTTP 405 Method Not Allowed");
     api.call(Method::POST, "/connectors/a/tasks/x/restart", None).await.refusal(404);
-    api.call(Method::POST, "/connectors/a/restart?onlyFailed=perhaps", None).await.refusal(400);
-    api.call(Method::GET, "/connectors/%FF", None).await.refusal(400);
+    for path in ["/connectors/%FF", "/connectors/%zz"] {
+        api.call(Method::GET, path, None).await.refusal(400);
+    }
+    let unknown = r#"{"name":"a","config":{},"more":1}"#;
+    assert!(raw(api, "application/json", unknown.to_owned()).await.refusal(400).contains("more"));
     life.worker.shutdown().await;
 }
 

@@ -1,0 +1,50 @@
+//! The settings of the worker's REST API.
+
+use std::time::Duration;
+
+use highwater_connector::{Config, ConfigKey, Importance, KeyType};
+use highwater_worker::{TopicTracking, WorkerConfig};
+
+const REQUEST_TIMEOUT: &str = "How long a request for connectors may take, in milliseconds. One that takes longer is answered with REQUEST_NOT_DONE, and goes on.";
+const TRACKING: &str = "Whether the topics that each connector uses are known, for GET /connectors/NAME/topics. Kafka Connect's topic.tracking.enable.";
+const RESET: &str = "Whether they may be forgotten, with PUT /connectors/NAME/topics/reset. Kafka Connect's topic.tracking.allow.reset.";
+
+/// The keys of the configuration file.
+pub(crate) fn keys() -> Vec<ConfigKey> {
+    let millis = KeyType::Int { min: 100, max: 3_600_000 };
+    let key = |name, key_type, default, text| {
+        ConfigKey::new(name, key_type, Some(default), Importance::Low, text)
+    };
+    vec![
+        key("worker.request_timeout_ms", millis, "90000", REQUEST_TIMEOUT),
+        key("worker.topic_tracking_enable", KeyType::Boolean, "true", TRACKING),
+        key("worker.topic_tracking_allow_reset", KeyType::Boolean, "true", RESET),
+    ]
+}
+
+/// What is set of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct WorkerSettings {
+    request_timeout: Duration,
+    topic_tracking: TopicTracking,
+}
+
+impl WorkerSettings {
+    /// Reads a checked configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        let timeout = config.int("worker.request_timeout_ms").unsigned_abs();
+        let enabled = config.flag("worker.topic_tracking_enable");
+        let topic_tracking = match (enabled, config.flag("worker.topic_tracking_allow_reset")) {
+            (true, true) => TopicTracking::On,
+            (true, false) => TopicTracking::WithoutReset,
+            (false, _) => TopicTracking::Off,
+        };
+        Self { request_timeout: Duration::from_millis(timeout), topic_tracking }
+    }
+
+    /// Tells the worker.
+    pub(crate) fn apply(&self, config: &mut WorkerConfig) {
+        config.request_timeout = self.request_timeout;
+        config.topic_tracking = self.topic_tracking;
+    }
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""`make compat-connect`: Kafka Connect's own worker and ours, asked the same, answer by answer.
+
+A distributed worker of Kafka Connect runs on an Apache Kafka, ours on its embedded log (ON=apache: on the
+same Kafka). Each call of calls.py goes to both; status, headers, shape and values are compared as compare.py
+says, and a difference must be one of exceptions.py, which gives the reason. An exception that no call needs
+fails, too. SCENARIOS=name,name runs some only; VERBOSE=1 prints every answer.
+
+The last line: {"calls":n,"equal":m,"excepted":k,"different":0}
+"""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter, namedtuple
+
+import calls
+import compare
+import exceptions
+import servers
+
+# Seconds until both must be in a state.
+SOON = 30
+
+Call = namedtuple("Call", "method path body judge ours is_unreadable")
+
+
+def is_unreadable(body):
+    """Whether a body is no JSON, or none that stands for a request."""
+    try:
+        return not isinstance(json.loads(body or "null"), dict) or None
+    except ValueError:
+        return True
+
+
+class Both:
+    """The two, and what came of each call."""
+
+    def __init__(self, folder, judge, ours):
+        self.folder, self.judge, self.ours = folder, judge, ours
+        self.counts, self.used = Counter(), Counter()
+        calls.write_files(folder)
+
+    def file(self, name):
+        """The path of a file of the scenarios."""
+        return os.path.join(self.folder, name)
+
+    def ask(self, method, path, body=None, headers=None):
+        """The answers of both to one request."""
+        sent = {} if body is None else {"Content-Type": "application/json"}
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        sent.update(headers or {})
+        return text, *(servers.ask(each.address, method, path, text, sent) for each in (self.judge, self.ours))
+
+    def call(self, method, path, body=None, headers=None):
+        """Sends a request to both and compares."""
+        text, judge, ours = self.ask(method, path, body, headers)
+        call = Call(method, path, text, judge, ours, text is not None and judge.status == 500)
+        self.counts["calls"] += 1
+        found = compare.differences(calls.words_of(path, text), judge, ours)
+        left = [each for each in found if not self.is_excused(call, each)]
+        verdict = "different" if left else "excepted" if found else "equal"
+        self.counts[verdict] += 1
+        if left or os.environ.get("VERBOSE"):
+            show(call, verdict, left)
+
+    def is_excused(self, call, difference):
+        """Whether an exception stands for a difference; it is then used."""
+        for exception in exceptions.ALL:
+            if exception.excuses(call, difference):
+                self.used[exception.name] += 1
+                return True
+        return False
+
+    def until(self, name, holds):
+        """Waits until the status of a connector holds at both, and compares it."""
+        self.eventually("GET", f"/connectors/{name}/status", holds)
+
+    def eventually(self, method, path, holds):
+        """Asks both until each answer holds, then compares."""
+        deadline = time.monotonic() + SOON
+        while not all(holds(body_of(answer)) for answer in self.ask(method, path)[1:]):
+            if time.monotonic() > deadline:
+                print(f"waited {SOON} s in vain: {method} {path}", flush=True)
+                break
+            time.sleep(0.1)
+        self.call(method, path)
+
+
+def body_of(answer):
+    """The object of an answer; an empty one where there is none."""
+    body = compare.decoded(answer)
+    return body if isinstance(body, dict) else {}
+
+
+def show(call, verdict, left):
+    """A call and what is wrong with its answers."""
+    cut = lambda text: f"{text[:300]}…" if len(text) > 300 else text
+    print(f"{verdict}: {call.method} {cut(call.path)} {cut(call.body or '')}")
+    for each in left:
+        print(f"    {each.kind} {each.at}: {cut(repr(each.judge))} there, {cut(repr(each.ours))} here")
+    for name, answer in (("there", call.judge), ("here", call.ours)):
+        print(f"    {name}: {answer.status} {cut(answer.body)}", flush=True)
+
+
+def scenarios(ours):
+    """Those to be run: those with connectors where ours has the same ones."""
+    listed = servers.ask(ours.address, "GET", "/connector-plugins", None, {}).body
+    chosen = list(calls.WITHOUT_CONNECTORS)
+    if "FileStreamSource" in listed:
+        chosen += calls.WITH_CONNECTORS
+    else:
+        print("ours has no FileStreamSource: what needs connectors is left out", flush=True)
+    wanted = [name for name in os.environ.get("SCENARIOS", "").split(",") if name]
+    return [each for each in chosen if not wanted or each.__name__ in wanted]
+
+
+def run(both):
+    """All scenarios; whether every exception was needed."""
+    chosen = scenarios(both.ours)
+    for scenario in chosen:
+        started = time.monotonic()
+        before = both.counts["calls"]
+        scenario(both)
+        print(f"{scenario.__name__}: {both.counts['calls'] - before} calls, {time.monotonic() - started:.1f} s", flush=True)
+    unneeded = [each.name for each in exceptions.ALL if not both.used[each.name]]
+    if unneeded and not os.environ.get("SCENARIOS"):
+        print(f"no call needs the exceptions {', '.join(unneeded)}")
+        return False
+    return True
+
+
+def main():
+    """Everything; returns the exit code."""
+    folder = tempfile.mkdtemp(prefix="highwater-connect-")
+    judge = servers.Judge(folder)
+    ours = servers.Ours(folder, judge)
+    try:
+        judge.start()
+        ours.start()
+        both = Both(folder, judge, ours)
+        right = run(both)
+    finally:
+        ours.stop()
+        judge.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    result = {name: both.counts[name] for name in ("calls", "equal", "excepted", "different")}
+    print(json.dumps(result, separators=(",", ":")))
+    return 0 if right and not result["different"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
