@@ -3,26 +3,22 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+mod process;
+
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use highwater_connector::{Generation, HW_HEADER, Hw};
 use highwater_kafka::{Admin, NewTopic, OutgoingRecord, Reader, WriterSettings, at_least_once};
+use process::{Server, highwater};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const TRAIL: &str = "shop";
-
-fn highwater(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
-    command.args(arguments).env("HIGHWATER_LOG", "warn").stdin(Stdio::null());
-    command
-}
 
 /// A folder with the settings of a server, its data, its backups and its archive.
 struct Place(TempDir);
@@ -51,24 +47,8 @@ impl Place {
         let addresses = ["--kafka-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"];
         let mut command = highwater(&["server"]);
         command.args(addresses).arg("--config").arg(self.path("highwater.toml"));
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut fact = |label: &str| loop {
-            let line = lines.next().expect("the server says where it is").unwrap();
-            if let Some(value) = line.strip_prefix(label) {
-                break value.trim().to_owned();
-            }
-        };
-        let (kafka, url) = (fact("Kafka clients"), fact("REST and streams"));
-        Server { child, kafka, url }
+        Server::of(command)
     }
-}
-
-/// A server; killed when dropped.
-struct Server {
-    child: Child,
-    kafka: String,
-    url: String,
 }
 
 impl Server {
@@ -112,13 +92,6 @@ impl Server {
         let last = rows.last().map(|row| row["pos"].as_str().unwrap().to_owned());
         let ids = rows.iter().map(|row| row["after"]["id"].as_u64().unwrap()).collect();
         (ids, last.unwrap_or_default())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -3,28 +3,22 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::io::{BufRead as _, BufReader};
+mod process;
+
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
+use process::{Server, highwater};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 /// How long something may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn highwater(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
-    command.args(arguments).env("HIGHWATER_LOG", "warn").stdin(Stdio::null());
-    command
-}
-
-/// A server behind TLS and users; killed when dropped.
+/// A server behind TLS and users.
 struct Guarded {
     folder: tempfile::TempDir,
-    child: Child,
-    kafka: String,
-    url: String,
+    server: Server,
 }
 
 impl Guarded {
@@ -43,17 +37,9 @@ impl Guarded {
         command.arg("--users-file").arg(users);
         command.arg("--kafka-tls-cert").arg(folder.path().join("cert.pem"));
         command.arg("--kafka-tls-key").arg(folder.path().join("key.pem"));
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut fact = |label: &str| loop {
-            let line = lines.next().expect("the server says where it is").unwrap();
-            if let Some(value) = line.strip_prefix(label) {
-                break value.trim().to_owned();
-            }
-        };
-        let kafka = fact("Kafka clients").replace("0.0.0.0", "127.0.0.1");
-        let url = fact("REST and streams");
-        Self { folder, child, kafka, url }
+        let mut server = Server::of(command);
+        server.kafka = server.kafka.replace("0.0.0.0", "127.0.0.1");
+        Self { folder, server }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -62,7 +48,7 @@ impl Guarded {
 
     /// Runs `highwater topic …` as a user; as nobody without one.
     fn topic(&self, user: Option<(&str, &str)>, arguments: &[&str]) -> Output {
-        let mut command = highwater(&["topic", "--bootstrap", &self.kafka]);
+        let mut command = highwater(&["topic", "--bootstrap", &self.server.kafka]);
         command.args(arguments);
         if let Some((user, password)) = user {
             let config = self.path("client.properties");
@@ -70,13 +56,6 @@ impl Guarded {
             command.arg("--kafka-config").arg(config);
         }
         command.output().unwrap()
-    }
-}
-
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -121,42 +100,43 @@ fn certificates(folder: &Path) {
 
 #[test]
 fn users_come_in_and_the_server_works_behind_the_guard() {
-    let server = Guarded::start();
+    let guarded = Guarded::start();
     let (ann, root) = (Some(("ann", "secret of ann")), Some(("root", "secret of root")));
 
     // The worker's own topics are there: it got in through its own listener.
-    let listed = server.topic(ann, &["list", "--internal"]);
+    let listed = guarded.topic(ann, &["list", "--internal"]);
     assert!(listed.status.success(), "{}", text(&listed));
     assert!(text(&listed).contains("highwater.configs"), "{}", text(&listed));
-    let connectors = highwater(&["connector", "list", "--url", &server.url]).output().unwrap();
+    let connectors =
+        highwater(&["connector", "list", "--url", &guarded.server.url]).output().unwrap();
     assert!(connectors.status.success(), "{}", text(&connectors));
 
-    let wrong = server.topic(Some(("ann", "secret of bob")), &["list"]);
+    let wrong = guarded.topic(Some(("ann", "secret of bob")), &["list"]);
     assert_eq!(wrong.status.code(), Some(4), "{}", text(&wrong));
     assert!(!text(&wrong).contains("secret"), "{}", text(&wrong));
-    assert!(!server.topic(None, &["list"]).status.success());
+    assert!(!guarded.topic(None, &["list"]).status.success());
 
     // Open beyond loopback, and the doctor has nothing to say of it.
-    let doctor = highwater(&["doctor", "--url", &server.url]).output().unwrap();
+    let doctor = highwater(&["doctor", "--url", &guarded.server.url]).output().unwrap();
     assert!(!text(&doctor).contains("--kafka-listen"), "{}", text(&doctor));
 
     // Only administrators read where passwords of connectors lie.
-    let denied = server.topic(ann, &["offsets", "highwater.configs"]);
+    let denied = guarded.topic(ann, &["offsets", "highwater.configs"]);
     assert!(denied.status.success(), "where it stands is no secret: {}", text(&denied));
-    let read = |who| server.topic(who, &["read", "highwater.configs", "--max", "1"]);
+    let read = |who| guarded.topic(who, &["read", "highwater.configs", "--max", "1"]);
     assert!(read(root).status.success(), "{}", text(&read(root)));
 
     // Who is removed is out, while the server runs.
-    let users = server.path("users.toml");
+    let users = guarded.path("users.toml");
     let removed =
         highwater(&["user", "remove", "ann", "--users-file"]).arg(users).output().unwrap();
     assert!(removed.status.success(), "{}", text(&removed));
     let since = Instant::now();
-    while server.topic(ann, &["list"]).status.code() != Some(4) {
-        assert!(since.elapsed() < PATIENCE, "{}", text(&server.topic(ann, &["list"])));
+    while guarded.topic(ann, &["list"]).status.code() != Some(4) {
+        assert!(since.elapsed() < PATIENCE, "{}", text(&guarded.topic(ann, &["list"])));
         std::thread::sleep(Duration::from_millis(200));
     }
-    assert!(server.topic(root, &["list"]).status.success());
+    assert!(guarded.topic(root, &["list"]).status.success());
 }
 
 #[test]

@@ -2,21 +2,19 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+mod process;
+
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use process::{Server, highwater};
 
 /// How long a server may take to start or stop on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn highwater(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
-    command.args(arguments).env("HIGHWATER_LOG", "warn").stdin(Stdio::null());
-    command
-}
 
 fn serve(data_dir: &Path, kafka: &str, http: &str) -> Command {
     let mut command =
@@ -25,29 +23,9 @@ fn serve(data_dir: &Path, kafka: &str, http: &str) -> Command {
     command
 }
 
-/// A server on free ports; killed when dropped.
-struct Server {
-    child: Child,
-    kafka: String,
-    url: String,
-}
-
 impl Server {
     fn start(data_dir: &Path) -> Self {
         Self::of(serve(data_dir, "127.0.0.1:0", "127.0.0.1:0"))
-    }
-
-    fn of(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut fact = |label: &str| loop {
-            let line = lines.next().expect("the server says where it is").unwrap();
-            if let Some(value) = line.strip_prefix(label) {
-                break value.trim().to_owned();
-            }
-        };
-        let (kafka, url) = (fact("Kafka clients"), fact("REST and streams"));
-        Self { child, kafka, url }
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -81,13 +59,6 @@ impl Server {
 
     fn is_ready(&self) -> bool {
         get(&self.url, "/highwater/v1/health/ready").starts_with("HTTP/1.1 200")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
