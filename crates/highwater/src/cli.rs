@@ -256,7 +256,7 @@ pub(crate) enum ConnectorCommand {
     Stop { name: String },
     /// Resume a paused or stopped connector.
     Resume { name: String },
-    /// Restart a connector and its task.
+    /// Restart a connector and its tasks.
     Restart { name: String },
 }
 
