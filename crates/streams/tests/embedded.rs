@@ -195,7 +195,7 @@ fn row(id: u64, padding: &str) -> OutgoingRecord {
         partition: Some(0),
         key: Some(Bytes::from(json!({"id": id}).to_string())),
         value: Some(Bytes::from(value.to_string())),
-        headers: vec![(HW_HEADER, hw.encode().into())],
+        headers: vec![(HW_HEADER.into(), hw.encode().into())],
     }
 }
 
@@ -343,8 +343,8 @@ fn part(event: u64, part: u32) -> OutgoingRecord {
         _ => Some(image("after", new, "c")),
     };
     match part {
-        0 => record.headers.push(("__debezium.newkey", key(new))),
-        2 => record.headers.push(("__debezium.oldkey", key(old))),
+        0 => record.headers.push(("__debezium.newkey".into(), key(new))),
+        2 => record.headers.push(("__debezium.oldkey".into(), key(old))),
         _ => {}
     }
     record
