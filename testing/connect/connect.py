@@ -40,9 +40,10 @@ class Both:
     """The two, and what came of each call."""
 
     def __init__(self, folder, judge, ours):
-        self.folder, self.judge, self.ours = folder, judge, ours
+        self.folder = servers.files(folder)
+        self.judge, self.ours = judge, ours
         self.counts, self.used = Counter(), Counter()
-        calls.write_files(folder)
+        calls.write_files(self.folder)
 
     def file(self, name):
         """The path of a file of the scenarios."""

@@ -54,6 +54,13 @@ def ask(address, method, path, body, headers):
         connection.close()
 
 
+def files(folder):
+    """Where the connectors' files lie, apart from the folders of the servers."""
+    path = os.path.join(folder, "files")
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
 class Judge:
     """A distributed worker of Kafka Connect, on a node of Apache Kafka."""
 
@@ -121,7 +128,7 @@ class Ours:
         log = judge.node if os.environ.get("ON") == "apache" else kafka.Embedded(home, port)
         self.server = highwater.Server(highwater.build(), home, log, http_port)
         with open(self.server.config, "w", encoding="utf-8") as file:
-            file.write(f'[worker]\nallowed_paths = ["{folder}"]\n')
+            file.write(f'[worker]\nallowed_paths = ["{files(folder)}"]\n')
         self.address = self.server.http
 
     def start(self):
