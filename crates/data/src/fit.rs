@@ -30,8 +30,13 @@ fn is_of(schema: &Schema, value: &Value) -> bool {
         Some(_) => return matches!(value, Value::Moment(_)),
         None => {}
     }
+    of_kind(schema.kind(), value)
+}
+
+/// Whether a value is of this kind, whatever the schema's name makes of it.
+pub(crate) const fn of_kind(kind: &Type, value: &Value) -> bool {
     matches!(
-        (schema.kind(), value),
+        (kind, value),
         (Type::Int8, Value::Int8(_))
             | (Type::Int16, Value::Int16(_))
             | (Type::Int32, Value::Int32(_))

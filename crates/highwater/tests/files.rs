@@ -2,26 +2,23 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+mod process;
+
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use highwater_kafka::{ReadRecord, Reader};
+use process::{Server, highwater};
 use serde_json::json;
 
 /// How long something may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server on free ports, with a data folder and a folder for files; killed when dropped.
-struct Server {
-    child: Child,
-    kafka: String,
-    url: String,
-}
-
 impl Server {
+    /// Starts on free ports, with a data folder and a folder for files.
     fn start(dir: &Path) -> Self {
         let settings = format!(
             "data_dir = {:?}\nkafka.listen = '127.0.0.1:0'\nhttp.listen = '127.0.0.1:0'\n\
@@ -31,28 +28,13 @@ impl Server {
         );
         std::fs::create_dir_all(dir.join("files")).unwrap();
         std::fs::write(dir.join("highwater.toml"), settings).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_highwater"))
-            .args(["server", "--config"])
-            .arg(dir.join("highwater.toml"))
-            .env("HIGHWATER_LOG", "warn")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut fact = |label: &str| loop {
-            let line = lines.next().expect("the server says where it is").unwrap();
-            if let Some(value) = line.strip_prefix(label) {
-                break value.trim().to_owned();
-            }
-        };
-        let (kafka, url) = (fact("Kafka clients"), fact("REST and streams"));
-        Self { child, kafka, url }
+        let mut command = highwater(&["server", "--config"]);
+        command.arg(dir.join("highwater.toml"));
+        Self::of(command)
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
-        command.args(arguments).args(["--url", &self.url]).output().unwrap()
+        highwater(arguments).args(["--url", &self.url]).output().unwrap()
     }
 
     fn create(&self, dir: &Path, name: &str, config: serde_json::Value) -> Output {
@@ -88,13 +70,6 @@ impl Server {
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

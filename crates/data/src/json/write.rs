@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{DecimalFormat, JsonOptions};
 use crate::error::DataError;
+use crate::fit::of_kind;
 use crate::float_text;
 use crate::logical::{self, Logical};
 use crate::schema::{Schema, Type};
@@ -73,7 +74,7 @@ impl Writer {
                 self.map(out, named, (key.as_ref(), of_value.as_ref()), entries)
             }
             (Type::Struct(_), Value::Struct(row)) => self.fields(out, schema, row),
-            (kind, value) if scalar_fits(kind, value) => self.schemaless(out, value),
+            (kind, value) if of_kind(kind, value) => self.schemaless(out, value),
             (kind, value) => {
                 let (wanted, found) = (kind.name(), value.kind_name());
                 Err(DataError::unfit(format!("{found} where {wanted} is wanted")))
@@ -163,21 +164,6 @@ impl Writer {
         out.push(b'}');
         Ok(())
     }
-}
-
-const fn scalar_fits(kind: &Type, value: &Value) -> bool {
-    matches!(
-        (kind, value),
-        (Type::Int8, Value::Int8(_))
-            | (Type::Int16, Value::Int16(_))
-            | (Type::Int32, Value::Int32(_))
-            | (Type::Int64, Value::Int64(_))
-            | (Type::Float32, Value::Float32(_))
-            | (Type::Float64, Value::Float64(_))
-            | (Type::Boolean, Value::Boolean(_))
-            | (Type::String, Value::String(_))
-            | (Type::Bytes, Value::Bytes(_))
-    )
 }
 
 pub(super) fn comma(out: &mut Vec<u8>, place: usize) {
