@@ -12,18 +12,26 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::Targets;
 
 /// The parts of the program, as log lines name them; modules stand below, behind `::`.
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 13] = [
     "highwater",
     "highwater_access",
     "highwater_broker",
     "highwater_connector",
     "highwater_coordinator",
+    "highwater_data",
+    "highwater_file",
     "highwater_kafka",
     "highwater_log",
     "highwater_postgres",
     "highwater_streams",
+    "highwater_transforms",
     "highwater_worker",
 ];
+
+/// Loggers there may be, modules among them: a name costs memory for as long as the server runs.
+const MOST: usize = 256;
+/// Longest name of one, in bytes.
+const LONGEST: usize = 128;
 
 /// Puts a filter in the place of the one before.
 type Apply = Box<dyn Fn(EnvFilter) + Send + Sync>;
@@ -66,7 +74,10 @@ impl Loggers for LogLevels {
     fn set(&self, name: &str, level: LogLevel) -> Vec<String> {
         let mut loggers = self.loggers.lock();
         let parent = loggers.keys().find(|known| is_below(name, known));
-        if let Some(parent) = parent.and_then(|parent| loggers.get(parent)).copied() {
+        if let Some(parent) = parent.and_then(|parent| loggers.get(parent)).copied()
+            && loggers.len() < MOST
+            && is_path(name)
+        {
             loggers.entry(name.to_owned()).or_insert(parent);
         }
         let now = Timestamp::now().as_millisecond();
@@ -83,6 +94,12 @@ impl Loggers for LogLevels {
         }
         changed
     }
+}
+
+/// Whether it can be the path of a module. Anything else could say more to the filter than one level.
+fn is_path(name: &str) -> bool {
+    let fits = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | ':');
+    name.len() <= LONGEST && name.chars().all(fits)
 }
 
 /// Whether a logger stands below another one, as a module does below its part.
@@ -147,5 +164,19 @@ mod tests {
         assert!(applied.lock().contains("highwater_worker::runner=trace"), "{}", applied.lock());
         assert_eq!(levels.set("highwater_worker", LogLevel::Error).len(), 2);
         assert_eq!(levels.set(ROOT, LogLevel::Off).len(), PARTS.len() + 2);
+    }
+
+    #[test]
+    fn names_from_outside_are_paths_and_bounded() {
+        let (levels, applied) = levels("info");
+        let long = format!("highwater::{}", "a".repeat(LONGEST));
+        for name in ["highwater::a=trace,b", "highwater::[span]", "highwater::a b", &long] {
+            assert_eq!(levels.set(name, LogLevel::Trace), Vec::<String>::new(), "{name}");
+        }
+        assert_eq!(applied.lock().as_str(), "");
+        for at in 0..MOST * 2 {
+            levels.set(&format!("highwater::m{at}"), LogLevel::Trace);
+        }
+        assert_eq!(levels.all().len(), MOST);
     }
 }

@@ -50,12 +50,15 @@ pub(crate) async fn set(
         .ok_or_else(|| Refusal::NotFound(format!("invalid log level '{wanted}'.")))?;
     let name = canonical(&name);
     if change.scope.eq_ignore_ascii_case("cluster") {
-        // As Kafka Connect keeps it; workers hear of it while they run, and begin without it.
-        let key = format!("{CLUSTER}{name}");
-        let value = json!({ "level": level.name() });
-        let told = record(&herder.config.configs_topic, &key, Some(&value));
-        herder.shared.journal.write(vec![told]).await.map_err(Refusal::Log)?;
         herder.config.loggers.set(name, level);
+        // A name that is no logger's would stand in the topic for ever.
+        if herder.config.loggers.all().contains_key(name) {
+            // As Kafka Connect keeps it; workers hear of it while they run, and begin without it.
+            let key = format!("{CLUSTER}{name}");
+            let value = json!({ "level": level.name() });
+            let told = record(&herder.config.configs_topic, &key, Some(&value));
+            herder.shared.journal.write(vec![told]).await.map_err(Refusal::Log)?;
+        }
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(Json(herder.config.loggers.set(name, level)).into_response())
