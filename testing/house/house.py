@@ -17,10 +17,11 @@ SYSTEMS = {"oracle", "postgres", "mysql", "sqlserver", "servicenow"}
 # Arrows point down only: a crate may use those named here (ARCHITECTURE.md, "Crates").
 MAY_USE = {
     "protocol": set(),
-    "connector": {"protocol"},
     "access": set(),
-    "data": {"connector"},
-    "transforms": {"connector", "data"},
+    "config": set(),
+    "data": {"config"},
+    "connector": {"config", "data", "protocol"},
+    "transforms": {"config", "data"},
     "log": {"protocol"},
     "kafka": {"protocol"},
     "coordinator": {"log", "protocol"},

@@ -27,7 +27,6 @@
 //! # Ok::<(), highwater_connector::HwError>(())
 //! ```
 
-mod config;
 mod error;
 mod finding;
 #[doc(hidden)]
@@ -43,10 +42,10 @@ mod states;
 mod table;
 mod tail;
 
-pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};
 pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
+pub use highwater_config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};
 pub use highwater_protocol::TopicPartition;
 pub use hold::{Claim, Fact, Hold};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use highwater_connector::{Config, ConfigKey, Importance, KeyType, Problem};
+use highwater_config::{Config, ConfigKey, Importance, KeyType, Problem};
 use parking_lot::Mutex;
 
 use crate::avro::AvroSchema;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use highwater_connector::{ConfigKey, Problem};
+use highwater_config::{ConfigKey, Problem};
 
 use crate::avro_converter::{self, AVRO_CONVERTER, AvroConverter};
 use crate::error::DataError;

@@ -1,7 +1,5 @@
 //! What goes wrong with data.
 
-use highwater_connector::Retry;
-
 /// Why a value cannot be converted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DataError {
@@ -32,10 +30,7 @@ impl DataError {
     }
 
     /// Whether trying again by itself can help.
-    pub const fn retry(&self) -> Retry {
-        match self {
-            Self::RegistryUnreachable(_) => Retry::Backoff,
-            Self::Unfit(_) | Self::RegistryRefused(_) => Retry::Never,
-        }
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::RegistryUnreachable(_))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
+use highwater_config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
 
 use crate::error::DataError;
 use crate::json::{DecimalFormat, JsonConverter, JsonOptions};

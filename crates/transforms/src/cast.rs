@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{
     DataError, Fields, Logical, Map, Schema, SchemaAndValue, SchemaMemo, Struct, Type, Value, text,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use highwater_connector::Problem;
+use highwater_config::Problem;
 use highwater_data::DataError;
 
 use crate::options::{Problems, wrong};

@@ -1,6 +1,6 @@
 //! DropHeaders: takes headers off by their names.
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 
 use crate::options::{Problems, required, some_list};
 use crate::place::Place;

@@ -1,6 +1,6 @@
 //! ExtractField: puts a field of key or value in the place of the whole.
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{DataError, SchemaAndValue, Value};
 
 use crate::field_path::{FieldPath, syntax};

@@ -1,6 +1,6 @@
 //! Names of fields, and paths to fields within fields.
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{DataError, Field, Map, Schema, Struct, Value};
 
 use crate::options::{Problems, optional, wrong};

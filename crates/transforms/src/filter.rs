@@ -1,6 +1,6 @@
 //! Filter: drops every record; under a predicate, those that it holds for.
 
-use highwater_connector::Config;
+use highwater_config::Config;
 
 use crate::options::Problems;
 use crate::place::Place;

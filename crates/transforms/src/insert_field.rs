@@ -1,6 +1,6 @@
 //! InsertField: adds fields with where a record stands, or with a text that is the same for all.
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{
     DataError, Fields, Logical, Schema, SchemaAndValue, SchemaMemo, Struct, Type, Value,
 };

@@ -1,6 +1,6 @@
 //! Options that several transforms have, and what is asked of them.
 
-use highwater_connector::{Config, ConfigKey, Importance, KeyType, Problem};
+use highwater_config::{Config, ConfigKey, Importance, KeyType, Problem};
 
 /// What is wrong with a configuration.
 pub(crate) type Problems = Vec<Problem>;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use highwater_connector::{ConfigKey, KeyType};
+use highwater_config::{ConfigKey, KeyType};
 
 use crate::options::{Problems, required, wrong};
 use crate::pattern::Pattern;

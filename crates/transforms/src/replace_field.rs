@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{
     DataError, Fields, Map, Schema, SchemaAndValue, SchemaMemo, Struct, Type, Value,
 };

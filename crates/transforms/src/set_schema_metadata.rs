@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{DataError, Schema, SchemaAndValue, SchemaMemo, Struct, Value};
 
 use crate::options::{Problems, REPLACE_NULL, given, optional, replace_null, wrong};

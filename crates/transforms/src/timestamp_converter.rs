@@ -1,6 +1,6 @@
 //! TimestampConverter: gives a time another form.
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{
     DAY, DataError, DateFormat, Fields, Logical, Map, Schema, SchemaAndValue, SchemaMemo, Struct,
     Type, Value,

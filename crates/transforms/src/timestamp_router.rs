@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{DataError, DateFormat};
 
 use crate::options::{Problems, optional, wrong};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use highwater_connector::{Config, ConfigDef, ConfigKey};
+use highwater_config::{Config, ConfigDef, ConfigKey};
 use highwater_data::DataError;
 
 use crate::options::{Problems, wrong};

@@ -1,6 +1,6 @@
 //! ValueToKey: makes the key of fields of the value.
 
-use highwater_connector::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{DataError, Fields, Schema, SchemaAndValue, SchemaMemo, Struct, Type, Value};
 
 use crate::field_path::{FieldPath, syntax};
