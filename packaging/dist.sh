@@ -33,6 +33,7 @@ mkdir -p "$dist/$name"
 install -D -m 755 "$binary" "$dist/$name/bin/highwater"
 install -D -m 644 packaging/highwater.service "$dist/$name/lib/systemd/system/highwater.service"
 install -D -m 644 packaging/highwater.toml "$dist/$name/etc/highwater.toml"
+install -D -m 644 packaging/grafana/highwater.json "$dist/$name/share/highwater/grafana/highwater.json"
 install -m 644 LICENSE README.md CHANGELOG.md "$dist/$name/"
 
 completions() { # shell, file

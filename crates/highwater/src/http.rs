@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use highwater_log::Log;
+use highwater_worker::Worker;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tower_service::Service;
@@ -26,12 +27,19 @@ pub(crate) struct Gate {
     parts: OnceLock<Router>,
     /// What is measured, once it is open.
     log: OnceLock<LogMeasures>,
+    /// Its tasks are measured, once it runs.
+    worker: OnceLock<Worker>,
 }
 
 impl Gate {
     /// Closed.
     pub(crate) fn new() -> Self {
-        Self { readiness: Readiness::new(), parts: OnceLock::new(), log: OnceLock::new() }
+        Self {
+            readiness: Readiness::new(),
+            parts: OnceLock::new(),
+            log: OnceLock::new(),
+            worker: OnceLock::new(),
+        }
     }
 
     /// Opens it to the routes of the parts, which all run.
@@ -47,12 +55,19 @@ impl Gate {
         let _ = self.log.set(LogMeasures::new(log, data_dir));
     }
 
+    /// Shows the worker's tasks among the metrics.
+    pub(crate) fn measure_tasks(&self, worker: Worker) {
+        // It is started once.
+        let _ = self.worker.set(worker);
+    }
+
     fn metrics(&self, recorded: &PrometheusHandle) -> String {
         measures::of_process();
         if let Some(log) = self.log.get() {
             log.take();
         }
-        measures::text(recorded)
+        let tasks = self.worker.get().map(Worker::metrics);
+        measures::text(recorded) + &tasks.unwrap_or_default()
     }
 
     async fn through(&self, request: Request<Body>) -> Response {

@@ -13,6 +13,8 @@ mod coordinator_settings;
 mod copies;
 mod copy_jobs;
 mod copy_settings;
+#[cfg(test)]
+mod dashboard;
 mod doctor;
 mod embedded;
 mod explain;

@@ -47,14 +47,26 @@ impl Recorder for Described {
     }
 }
 
-#[test]
-fn the_metrics_reference_says_what_the_code_says() {
+/// A metric as the reference has it.
+pub(crate) struct Metric {
+    pub(crate) name: String,
+    pub(crate) kind: &'static str,
+    pub(crate) meaning: String,
+}
+
+/// All of them, in the order of their names.
+pub(crate) fn described() -> Vec<Metric> {
     let described = Described::default();
     metrics::with_local_recorder(&described, measures::describe);
-    let all = described.0.into_inner().unwrap();
-    let rows: String = all
+    let all = described.0.into_inner().unwrap().into_iter();
+    all.map(|(name, (kind, meaning))| Metric { name, kind, meaning }).collect()
+}
+
+#[test]
+fn the_metrics_reference_says_what_the_code_says() {
+    let rows: String = described()
         .iter()
-        .map(|(name, (kind, meaning))| format!("| `{name}` | {kind} | {meaning} |\n"))
+        .map(|Metric { name, kind, meaning }| format!("| `{name}` | {kind} | {meaning} |\n"))
         .collect();
     let table = format!("| metric | kind | meaning |\n|---|---|---|\n{rows}");
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/metrics.md");

@@ -137,6 +137,7 @@ impl Server {
         gate.readiness.enter(Phase::Worker);
         let worker =
             watched(&gate, start_worker(settings, log_levels, &bootstrap, http_address)).await?;
+        gate.measure_tasks(worker.clone());
         gate.readiness.enter(Phase::Streams);
         let streams = watched(&gate, start_streams(settings, &bootstrap)).await?;
         let checked = match &embedded {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+#[path = "process/http.rs"]
+mod http;
 mod process;
 
 use std::fs::OpenOptions;
@@ -311,4 +313,43 @@ fn a_sink_has_as_many_tasks_as_it_may_and_pauses() {
     let second = server.create(dir, "other", sink(&output(dir)));
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(!second.status.success() && said.contains("connector out uses"), "{said}");
+}
+
+#[test]
+fn tasks_are_measured_and_their_series_end_with_them() {
+    const LINES: usize = 1_000;
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let server = Server::start(dir);
+    append(&input(dir), 0..LINES);
+    assert!(server.create(dir, "from", source(&input(dir))).status.success());
+    assert!(server.create(dir, "to", sink(&output(dir))).status.success());
+    let scrape = || http::get(&server.url, "/metrics");
+    let shows = |text: &str, name: &str, connector: &str, value: &str| {
+        let series = format!("{name}{{connector=\"{connector}\",task=\"0\"}} {value}");
+        text.lines().any(|line| line == series)
+    };
+    let text = until("both to be through", || {
+        let text = scrape();
+        let through = shows(&text, "highwater_source_records_total", "from", &LINES.to_string())
+            && shows(&text, "highwater_sink_records_total", "to", &LINES.to_string())
+            && shows(&text, "highwater_sink_lag_records", "to", "0");
+        through.then_some(text)
+    });
+    assert!(shows(&text, "highwater_task_lag_seconds", "to", "0"), "{text}");
+    assert!(shows(&text, "highwater_task_failures_total", "from", "0"), "{text}");
+    assert!(!text.contains("highwater_sink_records_total{connector=\"from\""), "it is a source");
+    let name = "highwater_task_last_record_time_seconds{connector=\"to\",task=\"0\"} ";
+    let last = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let age = now.as_secs_f64() - last.parse::<f64>().unwrap();
+    assert!((0.0..PATIENCE.as_secs_f64()).contains(&age), "{age} s ago");
+    for name in ["from", "to"] {
+        assert!(server.run(&["connector", "delete", name]).status.success());
+    }
+    let left = until("the end of the series", || {
+        let text = scrape();
+        (!text.contains("connector=\"")).then_some(text)
+    });
+    assert!(!left.contains("highwater_task_failures_total"), "{left}");
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+#[path = "process/http.rs"]
+mod http;
 mod process;
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use http::get;
 use process::{Server, highwater};
 
 /// How long a server may take to start or stop on a busy machine.
@@ -247,18 +250,6 @@ fn readiness_is_told_part_by_part() {
     assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("\"part\":\"worker\""), "{ready}");
     assert!(get(&server.url, "/highwater/v1/health/live").starts_with("HTTP/1.1 200"));
     assert!(get(&server.url, "/health").contains("healthy"));
-}
-
-/// The whole answer to a GET.
-fn get(url: &str, path: &str) -> String {
-    let asked = || -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap_or(url))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
-    };
-    asked().unwrap_or_else(|error| error.to_string())
 }
 
 #[test]

@@ -285,6 +285,12 @@ impl Consumer {
         self.places.position(partition)
     }
 
+    /// Offsets between what the next polls would give and the ends of the partitions that it holds, as
+    /// they were seen last; `None` before it has its share.
+    pub fn lag(&self) -> Option<i64> {
+        self.is_assigned().then(|| self.places.lag())
+    }
+
     /// Reads a partition on from `offset`; false when it is not held.
     pub fn seek(&mut self, partition: &TopicPartition, offset: i64) -> bool {
         self.places.seek(partition, offset)

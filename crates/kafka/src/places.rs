@@ -71,6 +71,12 @@ impl Places {
         self.held.get(partition).map(Place::position)
     }
 
+    /// Offsets up to the ends of all partitions.
+    pub(crate) fn lag(&self) -> i64 {
+        let behind = |place: &Place| place.edges.borrow().last_stable - place.position();
+        self.held.values().filter(|place| !place.gone).map(|place| behind(place).max(0)).sum()
+    }
+
     /// Goes on at another offset; false when the partition is not held.
     pub(crate) fn seek(&mut self, partition: &TopicPartition, offset: i64) -> bool {
         let Some(place) = self.held.get_mut(partition) else { return false };

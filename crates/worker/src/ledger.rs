@@ -85,6 +85,8 @@ pub(crate) struct Ledger {
     /// Header of the newest offset record, repeated by offset-only writes.
     tail: Tail,
     stored_at: Instant,
+    /// See [`Self::commit_time_us`].
+    commit_time_us: Option<i64>,
 }
 
 impl Ledger {
@@ -99,6 +101,7 @@ impl Ledger {
             touched: Vec::new(),
             tail,
             stored_at: now,
+            commit_time_us: None,
         }
     }
 
@@ -120,6 +123,8 @@ impl Ledger {
     pub(crate) fn acknowledged(&mut self, ack: &Acknowledgement) -> Result<(), OutOfOrder> {
         match self.in_flight.pop_front() {
             Some(next) if next.sequence == ack.sequence => {
+                let commit_time = next.hw.as_ref().and_then(|hw| hw.commit_time_us);
+                self.commit_time_us = commit_time.or(self.commit_time_us);
                 self.touch(ack, next.hw);
                 self.safe = Some(next.position);
                 Ok(())
@@ -146,6 +151,11 @@ impl Ledger {
                 hw,
             }),
         }
+    }
+
+    /// When the newest acknowledged record was committed at the source, as far as records say it.
+    pub(crate) const fn commit_time_us(&self) -> Option<i64> {
+        self.commit_time_us
     }
 
     /// Number of records whose acknowledgement is outstanding.

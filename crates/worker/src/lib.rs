@@ -53,6 +53,8 @@ mod keys;
 mod ledger;
 mod loggers;
 mod looking;
+mod meter;
+mod meters;
 mod offset_changes;
 mod offset_topics;
 mod offsets;

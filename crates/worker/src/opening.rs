@@ -16,6 +16,7 @@ use crate::boundary::Boundaries;
 use crate::cluster::{Cluster, log_error};
 use crate::exactly_once::Delivery;
 use crate::ledger::{Cover, Ledger};
+use crate::meter::TaskMeter;
 use crate::offset_topics::OffsetTopics;
 use crate::offsets::{self, StoredOffset};
 use crate::origin::{self, Known, Origin};
@@ -36,8 +37,9 @@ pub(crate) async fn open(
     offsets: &OffsetTopics,
     used: UsedTopics,
     stop: StopSignal,
-    status: watch::Sender<Status>,
+    shown: (watch::Sender<Status>, Arc<TaskMeter>),
 ) -> Result<Running, ConnectorError> {
+    let (status, meter) = shown;
     // First of all, since it fences whoever runs the task still: what that one was committing is then
     // in the log, and the rest never will be.
     let writer = writer(pipeline, cluster).await?;
@@ -63,11 +65,11 @@ pub(crate) async fn open(
         key: offsets::key(&pipeline.name, &pipeline.partition),
         mark: origin.mark.clone(),
     };
-    let mut outbox = outbox(pipeline, cluster, writer, tail, slot, used).await?;
+    let mut outbox = outbox(pipeline, cluster, writer, tail, slot, used).await?.metered(&meter);
     if origin.must_store {
         outbox.store_explicit(origin.offset.clone().unwrap_or_default()).await?;
     }
-    start(pipeline, cluster, origin, outbox, stop, status).await
+    start(pipeline, cluster, origin, outbox, stop, (status, meter)).await
 }
 
 fn nothing_stored(pipeline: &Pipeline) -> StoredOffset {
@@ -170,7 +172,7 @@ async fn start(
     origin: Origin,
     outbox: Outbox,
     stop: StopSignal,
-    status: watch::Sender<Status>,
+    (status, meter): (watch::Sender<Status>, Arc<TaskMeter>),
 ) -> Result<Running, ConnectorError> {
     let tables = match &pipeline.topics.schema {
         Some(schema) => table_descriptions(cluster, schema).await?,
@@ -196,7 +198,7 @@ async fn start(
         in_transaction,
         stop,
         status,
-        acknowledged: metrics::counter!("highwater_source_records_total", "connector" => name.clone()),
+        meter,
         name,
         unreported: Unreported::default(),
     })

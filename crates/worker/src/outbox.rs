@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::boundary::Boundaries;
 use crate::cluster::log_error;
 use crate::ledger::{Ledger, Pending};
+use crate::meter::TaskMeter;
 use crate::offsets;
 use crate::pulse::Pulse;
 use crate::task_topics::TaskTopics;
@@ -70,6 +71,7 @@ pub(crate) struct Outbox {
     acknowledged: u64,
     stored: Option<SourceOffset>,
     pulse: Pulse,
+    meter: Arc<TaskMeter>,
 }
 
 impl Outbox {
@@ -83,7 +85,14 @@ impl Outbox {
     ) -> Self {
         let pulse = Pulse::default();
         let (acknowledged, stored) = (0, None);
-        Self { writer, contract, ledger, slot, limit, topics, acknowledged, stored, pulse }
+        let meter = Arc::default();
+        Self { writer, contract, ledger, slot, limit, topics, acknowledged, stored, pulse, meter }
+    }
+
+    /// Counts there from now on.
+    pub(crate) fn metered(mut self, meter: &Arc<TaskMeter>) -> Self {
+        self.meter = Arc::clone(meter);
+        self
     }
 
     /// Sends a record. A table description is acknowledged on return, so that nothing behind it
@@ -116,7 +125,10 @@ impl Outbox {
             Err(error) => Err(error),
         };
         match sent {
-            Ok(sequence) => self.ledger.sent(sequence, hw, position),
+            Ok(sequence) => {
+                self.meter.bytes.add(size);
+                self.ledger.sent(sequence, hw, position);
+            }
             Err(error) => return Err(self.fail(&error)),
         }
         if kind == RecordKind::TableDescription { self.settle().await } else { Ok(()) }
@@ -138,6 +150,9 @@ impl Outbox {
         }
         if !acks.is_empty() {
             self.pulse.taken(self.ledger.in_flight() > 0);
+            self.meter.moved_on(acks.len());
+            let behind = self.ledger.commit_time_us().map(millis_since);
+            self.meter.lag.set(behind);
         }
         Ok(())
     }
@@ -261,7 +276,10 @@ impl Outbox {
         let OffsetSlot { topic, key, mark } = &self.slot;
         let record = offsets::task_record(topic, key, &pending.offset, &pending.tail, mark);
         self.pulse.sent();
-        if let Err(error) = self.finish(record).await {
+        let begun = Instant::now();
+        let finished = self.finish(record).await;
+        self.meter.committed(begun.elapsed(), &finished);
+        if let Err(error) = finished {
             return Err(self.fail(&error));
         }
         self.pulse.taken(self.ledger.in_flight() > 0);
@@ -293,6 +311,11 @@ impl Outbox {
         self.ledger.failed();
         log_error(error)
     }
+}
+
+/// Clocks that differ may put a commit into the future.
+fn millis_since(time_us: i64) -> i64 {
+    (jiff::Timestamp::now().as_millisecond() - time_us / 1_000).max(0)
 }
 
 /// The record as the log gets it, with what the ledger needs.

@@ -13,6 +13,7 @@ use crate::fencing::Fences;
 use crate::herder::Planned;
 use crate::journal::journal;
 use crate::looking::Looking;
+use crate::meters::Meters;
 use crate::offset_topics::OffsetTopics;
 use crate::pipeline::Properties;
 use crate::plan;
@@ -54,6 +55,7 @@ pub(crate) async fn restore(
         worker_id: config.worker_id.clone(),
         cluster: cluster.clone(),
         fences: Fences::new(&config.configs_topic, &config.group_id, configs.fenced().clone()),
+        meters: Meters::default(),
         looking: Looking { interval: config.hold_interval, timeout: config.source_timeout },
     };
     let mut records = changed_tasks(&config.configs_topic, &configs, &plans);

@@ -1,6 +1,7 @@
 //! Runs one task as it is wanted: restarts it with backoff, drains it, and says what it is doing.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use highwater_connector::{ConnectorError, Retry};
@@ -17,6 +18,8 @@ use crate::exactly_once::Delivery;
 use crate::fencing::Fences;
 use crate::isolation::isolated;
 use crate::looking::Looking;
+use crate::meter::TaskMeter;
+use crate::meters::Meters;
 use crate::offset_topics::OffsetTopics;
 use crate::opening;
 use crate::pipeline::Pipeline;
@@ -53,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) worker_id: String,
     pub(crate) looking: Looking,
     pub(crate) fences: Fences,
+    pub(crate) meters: Meters,
 }
 
 impl Shared {
@@ -117,6 +121,7 @@ pub(crate) fn spawn(
         status,
         shared: Arc::clone(shared),
         trouble: None,
+        meter: shared.meters.begin(name, task),
     };
     // Of the least level that can be left out, so that no line goes without the name.
     let span = tracing::error_span!(parent: None, "connector", connector = name, task);
@@ -132,6 +137,7 @@ struct Runner {
     status: watch::Sender<Status>,
     shared: Arc<Shared>,
     trouble: Option<Trouble>,
+    meter: Arc<TaskMeter>,
 }
 
 /// A task that fails again and again without making progress.
@@ -155,6 +161,7 @@ impl Runner {
                 Wish::Leave => {
                     self.enter(State::Unassigned, None, "Its worker has ended it").await;
                     counters::gone(&self.name, self.task);
+                    self.shared.meters.end(&self.name, self.task, &self.meter);
                     return;
                 }
             }
@@ -182,9 +189,11 @@ impl Runner {
     /// One run of the task, and the wait that its end asks for.
     async fn run_once(&mut self, plan: &TaskPlan, paused: bool) {
         self.version = Some(plan.version());
+        self.meter.is_sink.store(plan.source().is_none(), Ordering::Relaxed);
         self.enter_opening().await;
         let before = self.status.borrow().last_record;
         let ended = self.until_ended(plan, paused).await;
+        self.meter.run_ended();
         if self.status.borrow().last_record != before {
             self.trouble = None;
         }
@@ -207,7 +216,8 @@ impl Runner {
         let (pause, is_paused) = watch::channel(paused);
         let (opened, mut is_open) = oneshot::channel();
         let drain = plan.settings().drain_timeout;
-        let signals = Signals { opened, stopped, is_paused, status: self.status.clone() };
+        let shown = (self.status.clone(), Arc::clone(&self.meter));
+        let signals = Signals { opened, stopped, is_paused, shown };
         let life = live(plan.clone(), Arc::clone(&self.shared), signals);
         let mut task = tokio::spawn(isolated(life).in_current_span());
         loop {
@@ -271,7 +281,7 @@ impl Runner {
     }
 
     async fn after_failure(&mut self, plan: &TaskPlan, error: ConnectorError) {
-        counters::failed(&self.name, self.task);
+        self.meter.failures.one();
         match self.delay(plan, &error) {
             Some(delay) => self.wait(delay, error).await,
             None => {
@@ -332,25 +342,25 @@ struct Signals {
     opened: oneshot::Sender<String>,
     stopped: StopSignal,
     is_paused: watch::Receiver<bool>,
-    status: watch::Sender<Status>,
+    shown: (watch::Sender<Status>, Arc<TaskMeter>),
 }
 
 /// A task from its opening to its end.
 async fn live(plan: TaskPlan, shared: Arc<Shared>, signals: Signals) -> Result<(), ConnectorError> {
     let Shared { cluster, offsets, active_topics, .. } = shared.as_ref();
-    let Signals { opened, stopped, is_paused, status } = signals;
+    let Signals { opened, stopped, is_paused, shown } = signals;
     // Nobody listens any more when the task shall stop already.
     match plan {
         TaskPlan::Source(pipeline) => {
             shared.pass_fence(&pipeline).await?;
             let used = active_topics.of_task(&pipeline.name, pipeline.task);
-            let task = opening::open(&pipeline, cluster, offsets, used, stopped, status).await?;
+            let task = opening::open(&pipeline, cluster, offsets, used, stopped, shown).await?;
             let _ = opened.send(task.activity());
             task.run().await
         }
         TaskPlan::Sink(pipeline) => {
             let used = active_topics.of_task(&pipeline.name, pipeline.task);
-            let task = sink_opening::open(&pipeline, cluster, stopped, is_paused, status).await?;
+            let task = sink_opening::open(&pipeline, cluster, stopped, is_paused, shown).await?;
             let _ = opened.send(task.activity());
             task.telling(used).run().await
         }

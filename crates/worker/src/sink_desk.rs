@@ -2,14 +2,14 @@
 //! records that it cannot deliver.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex as SyncMutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use highwater_connector::{ConnectorError, SinkContext, SinkOffsets, SinkRecord, TopicPartition};
 use tokio::sync::Mutex;
 
-use crate::counters;
 use crate::dead_letters::{Cause, DeadLetters};
+use crate::meter::TaskMeter;
 use crate::sink_ledger::SinkLedger;
 use crate::tolerance::{Stage, Tolerance, Verdict};
 
@@ -24,6 +24,7 @@ pub(crate) struct Desk {
     pub(crate) ledger: SyncMutex<SinkLedger>,
     pub(crate) rewinds: SyncMutex<SinkOffsets>,
     pub(crate) commit_asked: AtomicBool,
+    pub(crate) meter: Arc<TaskMeter>,
 }
 
 /// Nothing panics while it is held.
@@ -58,12 +59,22 @@ impl Desk {
         error: &ConnectorError,
     ) -> Result<(), ConnectorError> {
         self.log(record, stage, error);
-        counters::skipped(&self.connector);
+        self.meter.record_failures.one();
+        self.meter.skipped.one();
         let Some(dead_letters) = &self.dead_letters else { return Ok(()) };
         self.ledger().bury(&record.from, record.offset);
         let (connector, task) = (self.connector.as_str(), self.task);
         let cause = Cause { connector, task, stage, class, error };
-        dead_letters.lock().await.send(record, &cause).await
+        let sent = dead_letters.lock().await.send(record, &cause).await;
+        self.letter(&sent);
+        sent
+    }
+
+    fn letter(&self, sent: &Result<(), ConnectorError>) {
+        match sent {
+            Ok(()) => self.meter.dead_letters.one(),
+            Err(_) => self.meter.dead_letter_failures.one(),
+        }
     }
 
     fn log(&self, record: &SinkRecord, stage: Stage, error: &ConnectorError) {
@@ -82,7 +93,8 @@ impl Desk {
     /// Takes in which dead letters are acknowledged.
     pub(crate) async fn collect(&self) -> Result<(), ConnectorError> {
         let Some(dead_letters) = &self.dead_letters else { return Ok(()) };
-        let safe = dead_letters.lock().await.collect()?;
+        let safe = dead_letters.lock().await.collect();
+        let safe = safe.inspect_err(|_| self.meter.dead_letter_failures.one())?;
         self.bury_all(&safe);
         Ok(())
     }
@@ -90,7 +102,8 @@ impl Desk {
     /// Waits until all dead letters are acknowledged.
     pub(crate) async fn settle(&self) -> Result<(), ConnectorError> {
         let Some(dead_letters) = &self.dead_letters else { return Ok(()) };
-        let safe = dead_letters.lock().await.settle().await?;
+        let safe = dead_letters.lock().await.settle().await;
+        let safe = safe.inspect_err(|_| self.meter.dead_letter_failures.one())?;
         self.bury_all(&safe);
         Ok(())
     }
@@ -118,7 +131,10 @@ impl SinkContext for Desk {
     ) -> Result<(), ConnectorError> {
         match self.tolerance.judge_report() {
             Verdict::Skip => self.skip(record, Stage::TaskPut, self.class, &error).await,
-            Verdict::Again(_) | Verdict::Stop => Err(error),
+            Verdict::Again(_) | Verdict::Stop => {
+                self.meter.record_failures.one();
+                Err(error)
+            }
         }
     }
 }

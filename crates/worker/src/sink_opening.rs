@@ -13,6 +13,7 @@ use crate::WorkerConfig;
 use crate::cluster::Cluster;
 use crate::dead_letters::DeadLetters;
 use crate::keys::{self, TaskSettings};
+use crate::meter::TaskMeter;
 use crate::pipeline::Properties;
 use crate::sink_batch::SinkBatch;
 use crate::sink_desk::Desk;
@@ -75,7 +76,7 @@ pub(crate) async fn open(
     cluster: &Cluster,
     stop: StopSignal,
     paused: watch::Receiver<bool>,
-    status: watch::Sender<Status>,
+    (status, meter): (watch::Sender<Status>, Arc<TaskMeter>),
 ) -> Result<RunningSink, ConnectorError> {
     let SinkPipeline { name, task, connector, config, settings, sink } = pipeline;
     let sink_task = connector.task(config)?;
@@ -103,6 +104,7 @@ pub(crate) async fn open(
         ledger: Default::default(),
         rewinds: Default::default(),
         commit_asked: AtomicBool::new(false),
+        meter,
     };
     Ok(RunningSink {
         task: sink_task,

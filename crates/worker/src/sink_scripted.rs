@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::WorkerConfig;
 use crate::cluster::Cluster;
+use crate::meter::TaskMeter;
 use crate::sink_opening::{self, SinkPipeline};
 use crate::status::Status;
 
@@ -226,9 +227,11 @@ impl Rig {
         let (stop, stopped) = watch::channel(None);
         let (paused, is_paused) = watch::channel(false);
         let (status, seen) = watch::channel(Status::unassigned());
-        let opened = sink_opening::open(&pipeline, &self.cluster, stopped, is_paused, status).await;
+        let meter = Arc::default();
+        let shown = (status, Arc::clone(&meter));
+        let opened = sink_opening::open(&pipeline, &self.cluster, stopped, is_paused, shown).await;
         let task = tokio::spawn(opened.unwrap().run());
-        Running { task, stop, paused, status: seen }
+        Running { task, stop, paused, status: seen, meter }
     }
 
     pub(crate) async fn committed(&self, partition: i32) -> Option<i64> {
@@ -265,6 +268,7 @@ pub(crate) struct Running {
     pub(crate) stop: watch::Sender<Option<tokio::time::Instant>>,
     pub(crate) paused: watch::Sender<bool>,
     pub(crate) status: watch::Receiver<Status>,
+    pub(crate) meter: Arc<TaskMeter>,
 }
 
 impl Running {

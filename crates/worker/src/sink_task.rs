@@ -14,7 +14,6 @@ use tokio::time::{Instant, timeout};
 
 use crate::active_topics::UsedTopics;
 use crate::cluster::log_error;
-use crate::counters;
 use crate::sink_batch::SinkBatch;
 use crate::sink_desk::Desk;
 use crate::status::Status;
@@ -201,7 +200,7 @@ impl RunningSink {
     /// nobody can deliver any more; going back delivers again.
     fn moved(&mut self, partition: &TopicPartition, from: i64, to: i64) {
         tracing::error!(%partition, from, to, "the log lacks the offset; reading goes on elsewhere");
-        counters::moved(&self.desk.connector);
+        self.desk.meter.moves.one();
         self.desk.ledger().rewind(partition, to);
     }
 
@@ -228,11 +227,16 @@ impl RunningSink {
             return;
         }
         let mut ledger = self.desk.ledger();
+        let mut bytes = 0;
         for record in self.batch.records().iter().take(count) {
             ledger.accept(&record.from, record.offset);
+            bytes += size_of(record);
         }
         drop(ledger);
-        counters::accepted(&self.desk.connector, count);
+        let meter = &self.desk.meter;
+        meter.moved_on(count);
+        meter.bytes.add(bytes);
+        meter.batches.one();
         self.batch.accepted(count);
         self.status.send_if_modified(|status| {
             status.last_record = Some(jiff::Timestamp::now());
@@ -253,12 +257,16 @@ impl RunningSink {
         let tolerance = &self.desk.tolerance;
         match tolerance.judge(Stage::TaskPut, &error, attempt, failing_for, rand::random()) {
             Verdict::Again(pause) => {
+                self.desk.meter.retries.one();
                 tracing::warn!(%error, attempt, "the sink is given the same records again");
                 self.batch.wait(pause);
                 self.trouble = Some(error.what);
                 Ok(())
             }
-            Verdict::Skip | Verdict::Stop => Err(error),
+            Verdict::Skip | Verdict::Stop => {
+                self.desk.meter.record_failures.one();
+                Err(error)
+            }
         }
     }
 
@@ -283,6 +291,13 @@ impl RunningSink {
         if !self.consumer.is_assigned() || self.desk.ledger().is_settled() {
             return Ok(());
         }
+        let begun = Instant::now();
+        let settled = self.settle_and_commit().await;
+        self.desk.meter.committed(begun.elapsed(), &settled);
+        settled
+    }
+
+    async fn settle_and_commit(&mut self) -> Result<(), ConnectorError> {
         let accepted = self.desk.ledger().accepted();
         let asked = timeout(self.flush_timeout, self.task.pre_commit(&accepted)).await;
         match asked.unwrap_or_else(|_| Err(slow(self.flush_timeout))) {
@@ -327,11 +342,28 @@ impl RunningSink {
         }
     }
 
+    /// How far it is behind.
+    fn measure(&self) {
+        let meter = &self.desk.meter;
+        let waiting = self.batch.records();
+        let unread = self.consumer.lag();
+        meter.lag_records.set(unread.map(|unread| unread + waiting.len() as i64));
+        let oldest = waiting.iter().map(|record| record.timestamp).min();
+        let now = jiff::Timestamp::now().as_millisecond();
+        meter.lag.set(match oldest {
+            Some(oldest) => Some((now - oldest).max(0)),
+            None if unread == Some(0) => Some(0),
+            // What it has not read yet is of an age that it does not know.
+            None => None,
+        });
+    }
+
     fn report(&mut self) {
         if self.reported.elapsed() < REPORT_PAUSE {
             return;
         }
         self.reported = Instant::now();
+        self.measure();
         let (activity, facts) = (self.activity(), self.task.facts());
         self.status.send_if_modified(|status| {
             let changed = status.activity != activity || status.facts != facts;
@@ -385,6 +417,12 @@ fn slow(limit: Duration) -> ConnectorError {
     let what = format!("the sink has not said within {limit} ms what is durable");
     ConnectorError::again(SLOW, ErrorKind::Sink, what)
         .keeping("the stored offsets; what is not durable is delivered again")
+}
+
+fn size_of(record: &SinkRecord) -> usize {
+    let bytes = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
+    let headers = record.headers.iter().map(|(name, value)| name.len() + value.len());
+    bytes(&record.key) + bytes(&record.value) + headers.sum::<usize>()
 }
 
 fn sink_record((from, record): (TopicPartition, ReadRecord)) -> SinkRecord {

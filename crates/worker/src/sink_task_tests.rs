@@ -216,3 +216,30 @@ async fn without_an_offset_a_task_that_must_have_one_fails() {
     let running = rig.run(0, &[("consumer.override.auto.offset.reset", "none")]).await;
     assert_eq!(running.failed().await.code, "SINK_NO_OFFSET");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_sink_does_is_counted_and_so_is_what_it_does_not() {
+    let rig = Rig::start(1).await;
+    rig.shelves.shelf().script.extend([Put::Take(1), Put::Fail(away()), Put::Take(0)]);
+    rig.write(0, &["a", BAD, "c"]).await;
+    let letters = [TOLERANT, ("errors.deadletterqueue.topic.name", "dead")];
+    let running = rig.run(0, &letters).await;
+    rig.until_committed(0, 3).await;
+    let meter = Arc::clone(&running.meter);
+    rig.until("caught up", async |_| meter.lag.get() == Some(0)).await;
+    let counted = [&meter.records, &meter.batches, &meter.retries, &meter.skipped];
+    assert_eq!(counted.map(|count| count.get()), [3, 2, 1, 1]);
+    // A value of one byte or of `BAD`, and a header of four.
+    assert_eq!(meter.bytes.get(), (1 + 4) * 2 + (BAD.len() as u64 + 4));
+    assert_eq!((meter.dead_letters.get(), meter.record_failures.get()), (1, 1));
+    assert_eq!(meter.lag_records.get(), Some(0));
+    assert!(meter.commits.up_to_each().last() > Some(&0) && meter.commit_failures.get() == 0);
+    running.paused.send_replace(true);
+    let says = |status: &Status| status.activity.starts_with("Paused");
+    let mut status = running.status.clone();
+    tokio::time::timeout(PATIENCE, status.wait_for(says)).await.unwrap().unwrap();
+    rig.write(0, &["d", "e"]).await;
+    rig.until("behind", async |_| meter.lag_records.get() == Some(2)).await;
+    assert_eq!(meter.lag.get(), None, "the age of what it has not read is not known");
+    running.stop().await;
+}

@@ -7,6 +7,7 @@ use highwater_connector::{ConnectorError, Position, SourceItem, SourceTask};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
+use crate::meter::TaskMeter;
 use crate::outbox::Outbox;
 use crate::status::{Held, Status};
 
@@ -30,8 +31,7 @@ pub(crate) struct Running {
     pub(crate) status: watch::Sender<Status>,
     /// The connector, as what its source keeps names it.
     pub(crate) name: String,
-    /// Records acknowledged, for the metrics.
-    pub(crate) acknowledged: metrics::Counter,
+    pub(crate) meter: Arc<TaskMeter>,
     pub(crate) unreported: Unreported,
 }
 
@@ -99,6 +99,9 @@ impl Running {
     /// Sends what a poll yielded. What is left over when the task must stop is read again at the
     /// next start, since no offset covers it.
     async fn send(&mut self, items: Vec<SourceItem>) -> Result<(), ConnectorError> {
+        if items.iter().any(|item| matches!(item, SourceItem::Record(_))) {
+            self.meter.batches.one();
+        }
         let outbox = Arc::clone(&self.outbox);
         let mut outbox = outbox.lock().await;
         for item in items {
@@ -127,7 +130,6 @@ impl Running {
             let position = outbox.store_due(self.flush_interval, self.in_transaction).await?;
             (outbox.take_acknowledged(), position)
         };
-        self.acknowledged.increment(acknowledged);
         self.unreported.acknowledged += acknowledged;
         self.tell(position).await?;
         if self.unreported.is_due() {

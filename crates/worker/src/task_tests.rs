@@ -132,7 +132,7 @@ fn bench_under(contract: Contract, polls: Vec<Poll>) -> Bench {
         stop: stopped,
         status: watch::Sender::new(Status::unassigned()),
         name: "shop".to_owned(),
-        acknowledged: metrics::Counter::noop(),
+        meter: Arc::default(),
         unreported: Unreported::default(),
     };
     Bench { writer, told, stop, running }
@@ -322,6 +322,23 @@ async fn an_idle_position_is_a_transaction_of_its_own() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(committed(&writer), [(0, 9)]);
     assert_eq!(*told.0.lock().unwrap(), [Told::Committed(9)]);
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_source_does_is_counted() {
+    let polls = vec![Ok(vec![item(1, false), item(2, true)]), Ok(vec![]), Ok(vec![item(3, true)])];
+    let Bench { stop, running, .. } = bench(polls);
+    let outbox = Arc::into_inner(running.outbox).unwrap().into_inner().metered(&running.meter);
+    let meter = Arc::clone(&running.meter);
+    let running = Running { outbox: Arc::new(Mutex::new(outbox)), ..running };
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!((meter.records.get(), meter.batches.get()), (3, 2));
+    assert!(meter.bytes.get() > 0 && meter.last_record.get().is_some());
+    assert_eq!(meter.lag.get(), None, "these records do not say when they were committed");
+    assert!(meter.commits.up_to_each().last() > Some(&0));
     stop.send_replace(Some(Instant::now()));
     running.await.unwrap().unwrap();
 }

@@ -50,6 +50,11 @@ impl Worker {
         rest::router(Arc::clone(&self.herder))
     }
 
+    /// The numbers of all tasks, in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        self.herder.shared.meters.text()
+    }
+
     /// What an operator should know of the connectors and of their sources.
     pub async fn examine(&self) -> Vec<Finding> {
         // Boxed: the whole of it, with a source's connection inside, is too deep for a caller's type.
