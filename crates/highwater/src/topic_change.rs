@@ -21,7 +21,7 @@ pub(crate) async fn create(
 ) -> Result<(), Failure> {
     let TopicCreate { topic: name, partitions, settings } = asked;
     let configs = settings.iter().map(|setting| pair(setting)).collect::<Result<_, _>>()?;
-    let new = NewTopic { name: name.clone(), partitions: *partitions, configs };
+    let new = NewTopic { partitions: *partitions, configs, ..NewTopic::of_one(name) };
     let made = cluster.admin.create_topic(&new).await.map_err(|error| not_made(&error))?;
     if !made {
         let what = format!("topic {name} exists already");

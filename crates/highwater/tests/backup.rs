@@ -65,7 +65,7 @@ impl Server {
     }
 
     async fn make_trail(&self) {
-        let topic = NewTopic { name: TRAIL.to_owned(), partitions: 1, configs: [].into() };
+        let topic = NewTopic::of_one(TRAIL);
         let admin = Admin::new(Reader::new(&self.kafka));
         assert!(admin.create_topic(&topic).await.unwrap());
     }

@@ -94,10 +94,7 @@ async fn make_topics(kafka: &str) {
     for name in TOPICS {
         let configs = [("segment.bytes", "65536"), ("index.interval.bytes", "500")];
         let configs = configs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        admin
-            .create_topic(&NewTopic { name: name.to_owned(), partitions: 1, configs })
-            .await
-            .unwrap();
+        admin.create_topic(&NewTopic { configs, ..NewTopic::of_one(name) }).await.unwrap();
     }
 }
 

@@ -457,9 +457,9 @@ fn exit_codes_tell_what_went_wrong() {
 async fn fill(kafka: &str) {
     use highwater_kafka::{Admin, NewTopic, OutgoingRecord, Reader, WriterSettings};
     let topic = NewTopic {
-        name: "shop.public.orders".to_owned(),
         partitions: 2,
         configs: [("retention.ms".to_owned(), "86400000".to_owned())].into(),
+        ..NewTopic::of_one("shop.public.orders")
     };
     Admin::new(Reader::new(kafka)).create_durable_topic(&topic).await.unwrap();
     let mut writer = highwater_kafka::at_least_once(&WriterSettings::new(kafka)).unwrap();

@@ -40,10 +40,19 @@ const OF_THE_TOPIC: i8 = 1;
 pub struct NewTopic {
     /// Name.
     pub name: String,
-    /// Number of partitions.
+    /// Number of partitions; -1 for the cluster's own default.
     pub partitions: i32,
+    /// Number of replicas; -1 for the cluster's own default.
+    pub replication: i16,
     /// Topic configuration, such as `cleanup.policy`.
     pub configs: BTreeMap<String, String>,
+}
+
+impl NewTopic {
+    /// A topic of one partition, in everything else as the cluster makes them.
+    pub fn of_one(name: &str) -> Self {
+        Self { name: name.to_owned(), partitions: 1, replication: -1, configs: BTreeMap::new() }
+    }
 }
 
 /// What a cluster says of a topic.
@@ -255,9 +264,11 @@ async fn missing(cluster: &Cluster) -> Result<(), Failure> {
     cluster.needs::<OffsetForLeaderEpochRequest>(2, "leader epochs").await
 }
 
+/// Whether as many partitions as were asked for have a leader; all there are, and one at least, where
+/// their number was left to the cluster.
 fn is_led(topic: &MetadataResponseTopic, partitions: i32) -> bool {
     let led = topic.partitions.iter().filter(|partition| partition.leader_id >= 0).count();
-    usize::try_from(partitions).is_ok_and(|asked| led >= asked)
+    led >= usize::try_from(partitions).unwrap_or_else(|_| topic.partitions.len().max(1))
 }
 
 async fn create(cluster: &Cluster, topic: &NewTopic) -> Result<bool, Failure> {
@@ -269,7 +280,7 @@ async fn create(cluster: &Cluster, topic: &NewTopic) -> Result<bool, Failure> {
         topics: vec![CreatableTopic {
             name: topic.name.clone(),
             num_partitions: topic.partitions,
-            replication_factor: -1,
+            replication_factor: topic.replication,
             configs: topic.configs.iter().map(config).collect(),
             ..Default::default()
         }],

@@ -43,8 +43,6 @@ pub(crate) struct Restored {
 pub(crate) async fn restore(log: &dyn Log, topic: &str) -> Result<Restored, StreamsError> {
     let failed = |source| StreamsError::State { topic: topic.to_owned(), source };
     let new = NewTopic {
-        name: topic.to_owned(),
-        partitions: 1,
         // It is read whole at start: small segments have compaction keep it small.
         configs: [
             ("cleanup.policy".to_owned(), "compact".to_owned()),
@@ -52,6 +50,7 @@ pub(crate) async fn restore(log: &dyn Log, topic: &str) -> Result<Restored, Stre
             ("segment.ms".to_owned(), "86400000".to_owned()),
         ]
         .into(),
+        ..NewTopic::of_one(topic)
     };
     log.create_topic(&new).await.map_err(failed)?;
     let newest = read_newest(log, topic).await.map_err(failed)?;

@@ -64,7 +64,7 @@ impl Server {
 
     async fn make_trail(&self) {
         let configs = [("cleanup.policy".to_owned(), "delete".to_owned())].into();
-        let topic = NewTopic { name: TRAIL.to_owned(), partitions: 1, configs };
+        let topic = NewTopic { configs, ..NewTopic::of_one(TRAIL) };
         let admin = Admin::new(Reader::new(&self.listen.to_string()));
         assert!(admin.create_topic(&topic).await.unwrap());
     }
@@ -357,7 +357,7 @@ async fn a_changed_key_is_shown_by_the_streams_of_its_partitions() {
     let mut server = Server::start().await;
     let name = "shop.public.orders";
     let configs = [("cleanup.policy".to_owned(), "compact".to_owned())].into();
-    let topic = NewTopic { name: name.to_owned(), partitions: PARTITIONS, configs };
+    let topic = NewTopic { partitions: PARTITIONS, configs, ..NewTopic::of_one(name) };
     let reader = Reader::new(&server.listen.to_string());
     assert!(Admin::new(reader.clone()).create_topic(&topic).await.unwrap());
     for event in 1..=EVENTS {

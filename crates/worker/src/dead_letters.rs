@@ -2,7 +2,7 @@
 //! headers that say why (KIP-298).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use highwater_connector::{ConnectorError, SinkRecord, TopicPartition};
@@ -36,8 +36,8 @@ impl DeadLetters {
         cluster: &Cluster,
         max_record_bytes: usize,
     ) -> Result<Self, ConnectorError> {
-        let name = settings.topic.clone();
-        let topic = NewTopic { name, partitions: 1, configs: BTreeMap::new() };
+        let replication = settings.replication;
+        let topic = NewTopic { replication, ..NewTopic::of_one(&settings.topic) };
         cluster.admin.create_durable_topic(&topic).await.map_err(|error| log_error(&error))?;
         let writer = cluster.writer(max_record_bytes, None).map_err(|error| log_error(&error))?;
         Ok(Self { settings, writer, under_way: VecDeque::new() })
@@ -113,6 +113,8 @@ fn context(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use highwater_connector::ErrorKind;
 
     use super::*;
@@ -135,7 +137,8 @@ mod tests {
             class: "Json",
             error: &error,
         };
-        let mut settings = DeadLetterSettings { topic: "dead".to_owned(), headers: false };
+        let mut settings =
+            DeadLetterSettings { topic: "dead".to_owned(), replication: -1, headers: false };
         let plain = letter(&settings, &record, &cause);
         assert_eq!((&*plain.topic, plain.key, plain.value), ("dead", Some("k".into()), None));
         assert_eq!(plain.headers, [("trace".into(), Bytes::from("t"))]);

@@ -9,7 +9,7 @@ use crate::WorkerConfig;
 use crate::backoff::Backoff;
 use crate::boundary::Boundary;
 use crate::exactly_once::{Asked, Delivery, Transactions};
-use crate::topics::TableTopicSettings;
+use crate::topic_creation::{self, TopicCreation};
 
 /// Key of the connector's name.
 pub(crate) const NAME: &str = "name";
@@ -35,6 +35,7 @@ const TRANSACTION_TIMEOUT: &str = "producer.override.transaction.timeout.ms";
 pub(crate) const MAX_RECORD: &str = "producer.override.max.request.size";
 const RETENTION_MS: &str = "trail.retention.ms";
 const RETENTION_BYTES: &str = "trail.retention.bytes";
+/// Keys of the group that takes what no other does; see `topic_creation`.
 const TABLE_PARTITIONS: &str = "topic.creation.default.partitions";
 const TABLE_REPLICATION: &str = "topic.creation.default.replication.factor";
 const TABLE_CLEANUP: &str = "topic.creation.default.cleanup.policy";
@@ -42,7 +43,7 @@ const TABLE_RETENTION_MS: &str = "topic.creation.default.retention.ms";
 const TABLE_RETENTION_BYTES: &str = "topic.creation.default.retention.bytes";
 
 /// What the worker reads of a connector's configuration.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TaskSettings {
     /// How many tasks a connector may have.
     pub(crate) tasks_max: u32,
@@ -62,7 +63,8 @@ pub(crate) struct TaskSettings {
     pub(crate) retention_ms: String,
     /// Text of topic configuration `retention.bytes`.
     pub(crate) retention_bytes: String,
-    pub(crate) tables: TableTopicSettings,
+    /// How the topics that it writes are made.
+    pub(crate) creation: TopicCreation,
 }
 
 /// The keys that every connector may carry beside its own, in the order of the reference.
@@ -210,19 +212,29 @@ fn topic_keys() -> Vec<ConfigKey> {
             "How many bytes the trail keeps; -1: no bound. Used when the trail is made.",
         ),
         ConfigKey::new(
+            topic_creation::GROUPS,
+            KeyType::List,
+            Some(""),
+            Importance::Low,
+            "Groups of topics beside default, at most 64, separated by commas. Each has keys \
+             topic.creation.GROUP.include and .exclude, regular expressions for whole names of topics, \
+             and those of the group default; the first that fits makes the topic.",
+        ),
+        ConfigKey::new(
             TABLE_PARTITIONS,
-            number(1, 10_000),
+            topic_creation::count(10_000),
             Some("1"),
             Importance::Medium,
-            "Partitions of the topic of a table, 1 to 10000. Used when the topic is made, as are the \
-             other topic.creation keys; a topic that exists is written as it is.",
+            "Partitions of the topic of a table, 1 to 10000; -1: the cluster's own default. Used when the \
+             topic is made, as are the other topic.creation keys, which may name any option of a topic; a \
+             topic that exists is written as it is.",
         ),
         ConfigKey::new(
             TABLE_REPLICATION,
-            number(-1, -1),
+            topic_creation::count(100),
             Some("-1"),
             Importance::Low,
-            "Replicas of the topic of a table; -1, the cluster's own default, is the one choice.",
+            "Replicas of the topic of a table; -1: the cluster's own default.",
         ),
         ConfigKey::new(
             TABLE_CLEANUP,
@@ -266,10 +278,12 @@ impl TaskSettings {
             .chain(properties.clone())
             .filter(|(name, _)| keys.iter().any(|key| key.name == name))
             .collect();
-        ConfigDef::new(keys).parse(&own, &[]).map(|config| Self::of(&config, worker))
+        let config = ConfigDef::new(keys).parse(&own, &[])?;
+        let creation = TopicCreation::read(properties, &config, max_record_bytes(&config))?;
+        Ok(Self::of(&config, worker, creation))
     }
 
-    fn of(config: &Config, worker: &WorkerConfig) -> Self {
+    fn of(config: &Config, worker: &WorkerConfig, creation: TopicCreation) -> Self {
         let millis = |key| millis(config, key);
         let give_up_after = (config.int(RETRY_TIMEOUT) >= 0).then(|| millis(RETRY_TIMEOUT));
         Self {
@@ -288,7 +302,7 @@ impl TaskSettings {
             delivery: delivery(config, worker),
             retention_ms: config.text(RETENTION_MS).trim().to_owned(),
             retention_bytes: config.text(RETENTION_BYTES).trim().to_owned(),
-            tables: table_topics(config),
+            creation,
         }
     }
 }
@@ -311,16 +325,6 @@ fn delivery(config: &Config, worker: &WorkerConfig) -> Delivery {
 
 fn max_record_bytes(config: &Config) -> usize {
     usize::try_from(config.int(MAX_RECORD)).unwrap_or(usize::MAX)
-}
-
-fn table_topics(config: &Config) -> TableTopicSettings {
-    TableTopicSettings {
-        partitions: i32::try_from(config.int(TABLE_PARTITIONS)).unwrap_or(1),
-        cleanup_policy: config.text(TABLE_CLEANUP).to_owned(),
-        retention_ms: config.text(TABLE_RETENTION_MS).trim().to_owned(),
-        retention_bytes: config.text(TABLE_RETENTION_BYTES).trim().to_owned(),
-        max_record_bytes: max_record_bytes(config),
-    }
 }
 
 fn defaults(

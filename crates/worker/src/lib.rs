@@ -101,6 +101,7 @@ mod task;
 mod task_configs;
 mod task_topics;
 mod tolerance;
+mod topic_creation;
 mod topics;
 mod worker;
 

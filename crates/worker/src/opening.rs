@@ -163,7 +163,7 @@ async fn task_topics(pipeline: &Pipeline, cluster: &Cluster) -> Result<TaskTopic
         known.push((Arc::from(trail.as_str()), task_topics::facts(admin, trail).await?));
         return Ok(TaskTopics::fixed(known));
     }
-    Ok(TaskTopics::fixed(known).with_tables(admin.clone(), pipeline.settings.tables.clone()))
+    Ok(TaskTopics::fixed(known).with_tables(admin.clone(), pipeline.settings.creation.clone()))
 }
 
 async fn start(

@@ -9,6 +9,7 @@ use crate::WorkerConfig;
 use crate::exactly_once;
 use crate::fencing::Fence;
 use crate::keys::{self, TaskSettings};
+use crate::topic_creation;
 
 /// Flat text properties, as Kafka Connect keeps them.
 pub(crate) type Properties = BTreeMap<String, String>;
@@ -70,7 +71,9 @@ pub(crate) fn parse(
     worker: &WorkerConfig,
 ) -> Result<(TaskSettings, Config), Vec<Problem>> {
     let settings = TaskSettings::read(properties, worker);
-    let config = connector.config().parse(properties, &keys::worker_keys());
+    let mut known = properties.clone();
+    known.retain(|key, _| !topic_creation::is_of_a_group(key));
+    let config = connector.config().parse(&known, &keys::worker_keys());
     match (settings, config) {
         (Ok(settings), Ok(config)) => {
             let problems = exactly_once::problems(

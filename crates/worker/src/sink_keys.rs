@@ -113,7 +113,7 @@ fn error_keys() -> Vec<ConfigKey> {
             number(-1, 32_767),
             Some("-1"),
             Importance::Low,
-            "Accepted for Kafka Connect's sake: the topic always gets the cluster's own default.",
+            "Replicas of the topic of dead letters where it is made; -1: the cluster's own default.",
         ),
         ConfigKey::new(
             DEAD_LETTER_HEADERS,
@@ -282,8 +282,11 @@ fn errors(config: &Config) -> Result<ErrorSettings, Problem> {
         skips: config.text(TOLERANCE) == "all",
         logs: config.flag(LOG),
         logs_records: config.flag(LOG_RECORDS),
-        dead_letters: (!topic.is_empty())
-            .then(|| DeadLetterSettings { topic: topic.to_owned(), headers }),
+        dead_letters: (!topic.is_empty()).then(|| DeadLetterSettings {
+            topic: topic.to_owned(),
+            replication: i16::try_from(config.int(DEAD_LETTER_REPLICAS)).unwrap_or(-1),
+            headers,
+        }),
     })
 }
 
@@ -352,12 +355,14 @@ mod tests {
             (MAX_POLL_RECORDS, "7"),
             (TOLERANCE, "all"),
             (DEAD_LETTERS, "dead"),
+            (DEAD_LETTER_REPLICAS, "3"),
         ]);
         let SinkSettings { consumer, errors } = settings.unwrap();
         assert_eq!((consumer.group.as_str(), consumer.reset), ("g", OffsetReset::None));
         assert_eq!(consumer.instance_id.as_deref(), Some("node-2"));
         assert_eq!(consumer.max_poll_records, 7);
-        let letters = DeadLetterSettings { topic: "dead".to_owned(), headers: false };
+        let letters =
+            DeadLetterSettings { topic: "dead".to_owned(), replication: 3, headers: false };
         assert!(errors.skips && errors.dead_letters == Some(letters));
     }
 

@@ -186,7 +186,7 @@ impl Rig {
         let bootstrap = broker.local_addr().to_string();
         let config = WorkerConfig::new(bootstrap.as_str(), "w");
         let cluster = Cluster::new(&config);
-        let topic = NewTopic { name: TOPIC.to_owned(), partitions, configs: BTreeMap::new() };
+        let topic = NewTopic { partitions, ..NewTopic::of_one(TOPIC) };
         cluster.admin.create_topic(&topic).await.unwrap();
         let (shelves, broker) = (Shelves::default(), Some(broker));
         Self { cluster, shelves, bootstrap, config, broker, _dir: dir }

@@ -8,7 +8,8 @@ use highwater_kafka::Admin;
 
 use crate::active_topics::UsedTopics;
 use crate::cluster::log_error;
-use crate::topics::{self, TableTopicSettings};
+use crate::topic_creation::TopicCreation;
+use crate::topics;
 
 /// What is to be known of a topic before it is written to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,7 +26,7 @@ pub(crate) struct TaskTopics {
     /// Who is told of the topics that are written to, and of which it was not yet.
     used: Option<UsedTopics>,
     /// How topics of tables are made; without it none is.
-    tables: Option<(Admin, TableTopicSettings)>,
+    tables: Option<(Admin, TopicCreation)>,
 }
 
 impl TaskTopics {
@@ -35,8 +36,8 @@ impl TaskTopics {
     }
 
     /// These topics, and those of tables as they come.
-    pub(crate) fn with_tables(mut self, admin: Admin, settings: TableTopicSettings) -> Self {
-        self.tables = Some((admin, settings));
+    pub(crate) fn with_tables(mut self, admin: Admin, creation: TopicCreation) -> Self {
+        self.tables = Some((admin, creation));
         self
     }
 
@@ -57,8 +58,8 @@ impl TaskTopics {
         if let Some(facts) = self.known.get(topic) {
             return Ok(*facts);
         }
-        let Some((admin, settings)) = &self.tables else { return Ok(TopicFacts::default()) };
-        topics::ensure_table(admin, topic, settings).await?;
+        let Some((admin, creation)) = &self.tables else { return Ok(TopicFacts::default()) };
+        topics::ensure_table(admin, topic, creation.of(topic)).await?;
         let facts = facts(admin, topic).await?;
         self.known.insert(Arc::clone(topic), facts);
         Ok(facts)

@@ -65,6 +65,8 @@ pub(crate) struct Tolerance {
 pub(crate) struct DeadLetterSettings {
     /// `topic.name`.
     pub(crate) topic: String,
+    /// `topic.replication.factor`.
+    pub(crate) replication: i16,
     /// `context.headers.enable`.
     pub(crate) headers: bool,
 }

@@ -8,6 +8,7 @@ use highwater_kafka::{Admin, KafkaError, NewTopic};
 
 use crate::cluster::{REQUEST_OVERHEAD, log_error};
 use crate::pipeline::Pipeline;
+use crate::topic_creation::TopicSettings;
 
 /// Topic configuration of the embedded log that says when a write is safe (rule L1).
 const FLUSH: &str = "highwater.flush";
@@ -21,7 +22,7 @@ const STATE: [(&str, &str); 3] =
 
 /// Makes a compacted topic of one partition for the worker's own state, unless it exists.
 pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<(), KafkaError> {
-    create(admin, name, 1, &STATE).await
+    create(admin, name, &STATE).await
 }
 
 /// Makes the topics of a connector, or checks them when they exist.
@@ -38,7 +39,7 @@ pub(crate) async fn ensure_connector(
     }
     let Some(schema) = pipeline.topics.schema.as_deref() else { return Ok(()) };
     let configs = [&STATE[..], &[(OWNER, pipeline.name.as_str())]].concat();
-    create(admin, schema, 1, &configs).await.map_err(|error| log_error(&error))?;
+    create(admin, schema, &configs).await.map_err(|error| log_error(&error))?;
     check(admin, schema, Use::Schema).await
 }
 
@@ -57,23 +58,8 @@ async fn ensure_trail(
         ("max.message.bytes", &max_bytes),
         (OWNER, &pipeline.name),
     ];
-    create(admin, trail, 1, &configs).await.map_err(|error| log_error(&error))?;
+    create(admin, trail, &configs).await.map_err(|error| log_error(&error))?;
     check(admin, trail, Use::Trail).await
-}
-
-/// How the topic of a table is made.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct TableTopicSettings {
-    /// Number of partitions.
-    pub(crate) partitions: i32,
-    /// Text of topic configuration `cleanup.policy`.
-    pub(crate) cleanup_policy: String,
-    /// Text of topic configuration `retention.ms`.
-    pub(crate) retention_ms: String,
-    /// Text of topic configuration `retention.bytes`.
-    pub(crate) retention_bytes: String,
-    /// Largest record that it takes.
-    pub(crate) max_record_bytes: usize,
 }
 
 /// Makes the topic of a table, or checks it when it exists.
@@ -83,31 +69,23 @@ pub(crate) struct TableTopicSettings {
 pub(crate) async fn ensure_table(
     admin: &Admin,
     topic: &str,
-    settings: &TableTopicSettings,
+    settings: &TopicSettings,
 ) -> Result<(), ConnectorError> {
-    let max_bytes = settings.max_record_bytes.saturating_add(REQUEST_OVERHEAD).to_string();
-    let configs = [
-        ("cleanup.policy", settings.cleanup_policy.as_str()),
-        ("message.timestamp.type", "LogAppendTime"),
-        ("retention.ms", &settings.retention_ms),
-        ("retention.bytes", &settings.retention_bytes),
-        ("max.message.bytes", &max_bytes),
-    ];
-    let made = create(admin, topic, settings.partitions, &configs).await;
-    made.map_err(|error| log_error(&error))?;
+    let new = NewTopic {
+        name: topic.to_owned(),
+        partitions: settings.partitions,
+        replication: settings.replication,
+        configs: settings.configs.clone(),
+    };
+    admin.create_durable_topic(&new).await.map_err(|error| log_error(&error))?;
     check(admin, topic, Use::Table).await
 }
 
-async fn create(
-    admin: &Admin,
-    name: &str,
-    partitions: i32,
-    configs: &[(&str, &str)],
-) -> Result<(), KafkaError> {
+/// Makes a topic of one partition.
+async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<(), KafkaError> {
     let topic = NewTopic {
-        name: name.to_owned(),
-        partitions,
         configs: configs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+        ..NewTopic::of_one(name)
     };
     admin.create_durable_topic(&topic).await.map(drop)
 }

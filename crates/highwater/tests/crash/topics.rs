@@ -76,7 +76,8 @@ pub async fn make(kafka: &str) {
         let settings = topic.settings.iter().chain(&[("index.interval.bytes", "512")]);
         let configs =
             settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let new = NewTopic { name: topic.name.to_owned(), partitions: topic.partitions, configs };
+        let new =
+            NewTopic { partitions: topic.partitions, configs, ..NewTopic::of_one(topic.name) };
         admin.create_topic(&new).await.unwrap();
     }
 }

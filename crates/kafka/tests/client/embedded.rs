@@ -25,7 +25,7 @@ async fn topics_are_made_described_and_deleted() {
     let server = Server::start().await;
     let admin = Admin::new(server.reader());
     let configs = BTreeMap::from([("cleanup.policy".to_owned(), "compact".to_owned())]);
-    let topic = NewTopic { name: "state".to_owned(), partitions: 3, configs };
+    let topic = NewTopic { partitions: 3, configs, ..NewTopic::of_one("state") };
     assert_eq!(admin.describe_topic("state").await.unwrap(), None);
     assert!(admin.create_topic(&topic).await.unwrap());
     assert!(!admin.create_topic(&topic).await.unwrap());
@@ -47,9 +47,7 @@ async fn topics_are_made_described_and_deleted() {
 async fn a_topic_that_cannot_be_made_says_why() {
     let server = Server::start().await;
     let admin = Admin::new(server.reader());
-    let named =
-        |name: &str| NewTopic { name: name.to_owned(), partitions: 1, configs: BTreeMap::new() };
-    let error = admin.create_topic(&named("not a name")).await.unwrap_err();
+    let error = admin.create_topic(&NewTopic::of_one("not a name")).await.unwrap_err();
     assert!(matches!(error, KafkaError::Refused { code: 17, .. }), "{error}");
 }
 

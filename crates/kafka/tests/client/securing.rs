@@ -52,7 +52,7 @@ async fn refusal(bootstrap: Bootstrap) -> String {
 async fn apache_kafka_is_spoken_to_over_tls_and_by_every_mechanism() {
     let node = Apache::start(&["security=sasl_ssl", "connections.max.reauth.ms=2000"]).await;
     let bootstrap = node.bootstrap();
-    let topic = NewTopic { name: "trail".to_owned(), partitions: 1, configs: [].into() };
+    let topic = NewTopic::of_one("trail");
     let admin = Admin::new(reader(bootstrap.clone()));
     assert!(admin.create_topic(&topic).await.unwrap());
     let tls = bootstrap.security.tls.clone();

@@ -53,7 +53,7 @@ impl Server {
     pub(crate) async fn create(&self, name: &str, partitions: i32, configs: &[(&str, &str)]) {
         let config = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let configs = configs.iter().map(config).collect();
-        let topic = NewTopic { name: name.to_owned(), partitions, configs };
+        let topic = NewTopic { partitions, configs, ..NewTopic::of_one(name) };
         assert!(Admin::new(self.reader()).create_topic(&topic).await.unwrap());
     }
 

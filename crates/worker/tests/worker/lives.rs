@@ -145,9 +145,8 @@ async fn topics_are_made_as_the_rules_ask_and_lesser_ones_are_refused() {
     assert_eq!(schema["cleanup.policy"], "compact");
 
     let lesser = NewTopic {
-        name: "crm".to_owned(),
-        partitions: 1,
         configs: [("highwater.flush".to_owned(), "interval".to_owned())].into(),
+        ..NewTopic::of_one("crm")
     };
     bench.admin.create_topic(&lesser).await.unwrap();
     life.api.create("b", config("crm")).await.expect(201);

@@ -55,12 +55,38 @@ async fn a_tables_topic_is_made_as_configured_and_its_keys_keep_to_their_partiti
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_of_topics_is_made_in_its_own_way() {
+    let bench = Bench::start(Server::new(3, 7)).await;
+    let life = bench.life().await;
+    let config = tables(&[
+        ("topic.creation.groups", "public"),
+        ("topic.creation.public.include", "shop\\.public\\..*"),
+        ("topic.creation.public.partitions", "5"),
+        ("topic.creation.public.retention.ms", "3600000"),
+        ("topic.creation.public.segment.bytes", "1048576"),
+    ]);
+    life.api.create("shop", config).await.expect(201);
+    tokio::time::timeout(PATIENCE, bench.server.all_told()).await.unwrap();
+    life.worker.shutdown().await;
+
+    assert_eq!(bench.admin.describe_topic(TOPIC).await.unwrap().unwrap().partitions, 5);
+    let made = bench.admin.topic_config(TOPIC).await.unwrap();
+    for (key, value) in [
+        ("retention.ms", "3600000"),
+        ("segment.bytes", "1048576"),
+        ("message.timestamp.type", "LogAppendTime"),
+    ] {
+        assert_eq!(made[key], value, "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tables_topic_that_could_take_records_back_is_refused() {
     let bench = Bench::start(Server::new(3, 7)).await;
     let unsafe_topic = NewTopic {
-        name: TOPIC.to_owned(),
         partitions: 2,
         configs: [("highwater.flush".to_owned(), "interval".to_owned())].into(),
+        ..NewTopic::of_one(TOPIC)
     };
     bench.admin.create_topic(&unsafe_topic).await.unwrap();
     let life = bench.life().await;

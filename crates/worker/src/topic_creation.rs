@@ -1,0 +1,351 @@
+//! `topic.creation.*`: how the topics of a source are made where they are missing (KIP-158).
+//!
+//! A topic is made as the first group says whose expressions its name fits, else as the group
+//! `default` says. Options of a topic are a group's own, each beside what this worker would set.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use highwater_connector::{Config, KeyType, Problem};
+use regex::{Regex, RegexBuilder};
+
+use crate::cluster::REQUEST_OVERHEAD;
+use crate::pipeline::Properties;
+
+/// Key of the groups' names.
+pub(crate) const GROUPS: &str = "topic.creation.groups";
+const PREFIX: &str = "topic.creation.";
+const DEFAULT: &str = "default";
+const PARTITIONS: &str = "partitions";
+const REPLICATION: &str = "replication.factor";
+const INCLUDE: &str = "include";
+const EXCLUDE: &str = "exclude";
+
+/// Groups of one connector.
+const MOST_GROUPS: usize = 64;
+/// Memory of one compiled expression, in bytes.
+const LARGEST_PATTERN: usize = 1 << 20;
+
+/// What a topic has that nothing else is said of. Age counts from the append: a snapshot of
+/// ten-year-old rows must survive (rule L5).
+const UNSAID: [(&str, &str); 4] = [
+    ("cleanup.policy", "delete"),
+    ("message.timestamp.type", "LogAppendTime"),
+    ("retention.ms", "604800000"),
+    ("retention.bytes", "-1"),
+];
+
+/// How a topic is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TopicSettings {
+    /// Number of partitions; -1 for what the cluster makes.
+    pub(crate) partitions: i32,
+    /// Number of replicas; -1 for what the cluster makes.
+    pub(crate) replication: i16,
+    /// Topic configuration, such as `cleanup.policy`.
+    pub(crate) configs: BTreeMap<String, String>,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub(crate) struct TopicCreation {
+    groups: Vec<Group>,
+    default: TopicSettings,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    include: Vec<Regex>,
+    exclude: Vec<Regex>,
+    settings: TopicSettings,
+}
+
+impl Group {
+    fn takes(&self, topic: &str) -> bool {
+        let fits = |patterns: &[Regex]| patterns.iter().any(|pattern| pattern.is_match(topic));
+        fits(&self.include) && !fits(&self.exclude)
+    }
+}
+
+impl TopicCreation {
+    /// Reads the keys of `properties`, those of the reference having been read into `config`.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub(crate) fn read(
+        properties: &Properties,
+        config: &Config,
+        max_record_bytes: usize,
+    ) -> Result<Self, Vec<Problem>> {
+        let names = config.list(GROUPS);
+        let mut problems = named_twice(&names);
+        let options = options(properties, &names, &mut problems);
+        let unsaid = TopicSettings {
+            partitions: 1,
+            replication: -1,
+            configs: unsaid_configs(max_record_bytes),
+        };
+        let mut reader = Reader { options: &options, problems };
+        let default = reader.settings(DEFAULT, &unsaid);
+        let inherited = TopicSettings { configs: unsaid.configs, ..default.clone() };
+        let others = names.iter().filter(|name| **name != DEFAULT);
+        let groups = others.map(|name| reader.group(name, &inherited)).collect();
+        if reader.problems.is_empty() { Ok(Self { groups, default }) } else { Err(reader.problems) }
+    }
+
+    /// How this topic is made.
+    pub(crate) fn of(&self, topic: &str) -> &TopicSettings {
+        let group = self.groups.iter().find(|group| group.takes(topic));
+        group.map_or(&self.default, |group| &group.settings)
+    }
+}
+
+/// Whether a key is one of a group, so that its name is the connector's own.
+pub(crate) fn is_of_a_group(key: &str) -> bool {
+    key.starts_with(PREFIX) && key != GROUPS
+}
+
+fn unsaid_configs(max_record_bytes: usize) -> BTreeMap<String, String> {
+    let max_bytes = max_record_bytes.saturating_add(REQUEST_OVERHEAD).to_string();
+    let configs = UNSAID.into_iter().chain([("max.message.bytes", max_bytes.as_str())]);
+    configs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+fn named_twice(names: &[&str]) -> Vec<Problem> {
+    let mut seen = BTreeSet::new();
+    let twice = names.iter().filter(|name| !seen.insert(**name));
+    let mut problems: Vec<_> =
+        twice.map(|name| problem(GROUPS, format!("names {name} twice"))).collect();
+    if names.len() > MOST_GROUPS {
+        problems.push(problem(GROUPS, format!("names more than {MOST_GROUPS} groups")));
+    }
+    problems
+}
+
+/// What the properties say, by group and option.
+type Options<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>;
+
+fn options<'a>(
+    properties: &'a Properties,
+    names: &[&'a str],
+    problems: &mut Vec<Problem>,
+) -> Options<'a> {
+    let mut options = Options::new();
+    for (key, value) in properties.iter().filter(|(key, _)| is_of_a_group(key)) {
+        match split(key, names) {
+            Some((group, option)) => {
+                options.entry(group).or_default().insert(option, value.trim());
+            }
+            None => {
+                let message = format!("belongs to no group that {GROUPS} names");
+                problems.push(problem(key, message));
+            }
+        }
+    }
+    options
+}
+
+/// The group and the option of a key. A group may have a dot in its name, and then another's name
+/// before it: the longest counts.
+fn split<'a>(key: &'a str, names: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let rest = key.strip_prefix(PREFIX)?;
+    let option = |name: &&'a str| {
+        let option = rest.strip_prefix(*name)?.strip_prefix('.')?;
+        (!option.is_empty()).then_some((*name, option))
+    };
+    let found = names.iter().chain([&DEFAULT]).filter_map(option);
+    found.max_by_key(|(name, _)| name.len())
+}
+
+/// Reads groups, and keeps what is wrong with them.
+struct Reader<'a> {
+    options: &'a Options<'a>,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn group(&mut self, name: &str, inherited: &TopicSettings) -> Group {
+        let settings = self.settings(name, inherited);
+        let (include, exclude) = (self.patterns(name, INCLUDE), self.patterns(name, EXCLUDE));
+        if !self.says(name, INCLUDE) {
+            self.refuse(name, INCLUDE, "is required and has no default".to_owned());
+        }
+        Group { include, exclude, settings }
+    }
+
+    fn settings(&mut self, name: &str, unsaid: &TopicSettings) -> TopicSettings {
+        let mut settings = unsaid.clone();
+        for (option, value) in self.options.get(name).into_iter().flatten() {
+            match *option {
+                PARTITIONS => {
+                    settings.partitions = self.number(name, option, value, 10_000);
+                }
+                REPLICATION => {
+                    settings.replication = self.number(name, option, value, 100);
+                }
+                INCLUDE | EXCLUDE if name != DEFAULT => {}
+                INCLUDE | EXCLUDE => {
+                    let why = "is not for this group, which takes what is left";
+                    self.refuse(name, option, why.to_owned());
+                }
+                "message.timestamp.type" if *value != "LogAppendTime" => {
+                    let why = "must be LogAppendTime: retention would take old rows at once";
+                    self.refuse(name, option, why.to_owned());
+                }
+                option => drop(settings.configs.insert(option.to_owned(), (*value).to_owned())),
+            }
+        }
+        settings
+    }
+
+    fn number<T: TryFrom<i64> + Default>(
+        &mut self,
+        name: &str,
+        option: &str,
+        value: &str,
+        max: i64,
+    ) -> T {
+        let read = match value.parse::<i64>() {
+            Ok(number) if number == -1 || (1..=max).contains(&number) => T::try_from(number).ok(),
+            _ => None,
+        };
+        read.unwrap_or_else(|| {
+            let why =
+                format!("must be a whole number from 1 to {max}, or -1 for the cluster's own");
+            self.refuse(name, option, why);
+            T::default()
+        })
+    }
+
+    fn says(&self, name: &str, option: &str) -> bool {
+        self.options.get(name).is_some_and(|options| options.contains_key(option))
+    }
+
+    fn patterns(&mut self, name: &str, option: &str) -> Vec<Regex> {
+        let text = self.options.get(name).and_then(|options| options.get(option)).copied();
+        let items = text.unwrap_or_default().split(',').map(str::trim);
+        let mut patterns = Vec::new();
+        for item in items.filter(|item| !item.is_empty()) {
+            match whole(item) {
+                Ok(pattern) => patterns.push(pattern),
+                Err(error) => {
+                    self.refuse(name, option, format!("has no regular expression {item}: {error}"));
+                }
+            }
+        }
+        patterns
+    }
+
+    fn refuse(&mut self, name: &str, option: &str, message: String) {
+        self.problems.push(problem(&format!("{PREFIX}{name}.{option}"), message));
+    }
+}
+
+/// An expression that all of a name must fit.
+fn whole(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(&format!("\\A(?:{pattern})\\z")).size_limit(LARGEST_PATTERN).build()
+}
+
+fn problem(key: &str, message: String) -> Problem {
+    Problem { key: key.to_owned(), message }
+}
+
+/// The type of a number of partitions or replicas in the reference; 0 is refused when it is read.
+pub(crate) const fn count(max: i64) -> KeyType {
+    KeyType::Int { min: -1, max }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WorkerConfig;
+    use crate::keys::TaskSettings;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<TopicCreation, Vec<Problem>> {
+        let worker = WorkerConfig::new("127.0.0.1:9092", "w");
+        let class = [("connector.class", "fake")];
+        let properties = class.iter().chain(pairs);
+        let properties =
+            properties.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        TaskSettings::read(&properties, &worker).map(|settings| settings.creation)
+    }
+
+    fn keys_at_fault(pairs: &[(&str, &str)]) -> Vec<String> {
+        read(pairs).unwrap_err().into_iter().map(|problem| problem.key).collect()
+    }
+
+    #[test]
+    fn where_nothing_is_said_age_counts_from_the_append() {
+        let creation = read(&[]).unwrap();
+        let made = creation.of("t");
+        assert_eq!((made.partitions, made.replication), (1, -1));
+        let value = |key: &str| made.configs.get(key).map(String::as_str);
+        assert_eq!(value("message.timestamp.type"), Some("LogAppendTime"));
+        assert_eq!(value("cleanup.policy"), Some("delete"));
+        assert_eq!(value("retention.ms"), Some("604800000"));
+        let largest: usize = value("max.message.bytes").unwrap().parse().unwrap();
+        assert!(largest > 10_485_760, "{largest}");
+    }
+
+    #[test]
+    fn the_first_group_that_fits_makes_the_topic_and_the_default_what_is_left() {
+        let creation = read(&[
+            (GROUPS, "audit, wide"),
+            ("topic.creation.default.partitions", "3"),
+            ("topic.creation.default.compression.type", "zstd"),
+            ("topic.creation.audit.include", "shop\\.audit.*, .*_log"),
+            ("topic.creation.audit.exclude", ".*\\.audit_off"),
+            ("topic.creation.audit.cleanup.policy", "compact"),
+            ("topic.creation.audit.replication.factor", "2"),
+            ("topic.creation.wide.include", "shop.*"),
+            ("topic.creation.wide.partitions", "-1"),
+        ])
+        .unwrap();
+        let partitions = |topic| creation.of(topic).partitions;
+        let policy = |topic| creation.of(topic).configs["cleanup.policy"].as_str();
+        assert_eq!((policy("shop.audit"), partitions("shop.audit")), ("compact", 3));
+        assert_eq!(creation.of("shop.audit").replication, 2);
+        assert_eq!((policy("shop.audit_off"), partitions("shop.audit_off")), ("delete", -1));
+        assert_eq!((policy("crm"), partitions("crm")), ("delete", 3));
+        assert_eq!(creation.of("crm").configs["compression.type"], "zstd");
+        // An expression is for the whole name, and options are a group's own, as in Kafka Connect.
+        assert_eq!(policy("my.shop.audit"), "delete");
+        assert!(!creation.of("shop.audit").configs.contains_key("compression.type"));
+    }
+
+    #[test]
+    fn the_group_of_the_longest_name_has_a_key_with_a_dot() {
+        let creation = read(&[
+            (GROUPS, "a,a.b"),
+            ("topic.creation.a.include", "x"),
+            ("topic.creation.a.b.include", "y"),
+            ("topic.creation.a.b.partitions", "7"),
+        ])
+        .unwrap();
+        assert_eq!((creation.of("x").partitions, creation.of("y").partitions), (1, 7));
+    }
+
+    #[test]
+    fn each_mistake_is_named_by_its_key() {
+        let fault = |pairs: &[(&str, &str)], keys: &[&str]| {
+            assert_eq!(keys_at_fault(pairs), keys, "{pairs:?}");
+        };
+        fault(&[(GROUPS, "g")], &["topic.creation.g.include"]);
+        fault(&[("topic.creation.g.include", "x")], &["topic.creation.g.include"]);
+        fault(&[("topic.creation.default.include", "x")], &["topic.creation.default.include"]);
+        let include = ("topic.creation.g.include", "x");
+        fault(&[(GROUPS, "g,g"), include], &[GROUPS]);
+        for (key, value) in [
+            ("topic.creation.g.partitions", "0"),
+            ("topic.creation.g.partitions", "10001"),
+            ("topic.creation.g.replication.factor", "many"),
+            ("topic.creation.g.exclude", "("),
+            ("topic.creation.g.message.timestamp.type", "CreateTime"),
+        ] {
+            fault(&[(GROUPS, "g"), include, (key, value)], &[key]);
+        }
+        fault(
+            &[("topic.creation.default.partitions", "0")],
+            &["topic.creation.default.partitions"],
+        );
+    }
+}
