@@ -47,8 +47,12 @@ pub(crate) struct Accumulator {
 
 /// The cluster, as a writer speaks to it.
 pub(crate) fn cluster(settings: &WriterSettings) -> Arc<Cluster> {
-    let limits =
-        Limits { connect: CONNECT_TIMEOUT, request: REQUEST_TIMEOUT, max_frame: MAX_ANSWER };
+    let limits = Limits {
+        connect: CONNECT_TIMEOUT,
+        request: REQUEST_TIMEOUT,
+        max_frame: MAX_ANSWER,
+        lease: settings.lease.clone(),
+    };
     Arc::new(Cluster::new(settings.bootstrap.clone(), limits, settings.delivery_timeout))
 }
 
@@ -62,7 +66,7 @@ impl Accumulator {
         let bounds =
             Bounds { records: settings.max_in_flight_records, bytes: settings.max_in_flight_bytes };
         let batch = BATCH_BYTES.min(settings.max_request_bytes);
-        let deliveries = Arc::new(Deliveries::new(bounds, batch));
+        let deliveries = Arc::new(Deliveries::new(bounds, batch, settings.lease.clone()));
         let sender = Sender::new(
             Arc::clone(&deliveries),
             Arc::clone(&cluster),

@@ -398,6 +398,7 @@ mod tests {
             connect: Duration::from_secs(1),
             request: Duration::from_secs(1),
             max_frame: 1 << 20,
+            lease: None,
         };
         Cluster::new("one:9092, three:9092".into(), limits, Duration::from_secs(1))
     }

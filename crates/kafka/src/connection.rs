@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::counters::{self, OpenConnection};
+use crate::lease::{Lease, Leased};
 use crate::security::{Sasl, Security};
 use crate::{sasl, tls};
 
@@ -40,6 +41,8 @@ pub(crate) struct Limits {
     pub(crate) connect: Duration,
     pub(crate) request: Duration,
     pub(crate) max_frame: usize,
+    /// While it holds, requests are sent; none: always.
+    pub(crate) lease: Option<Lease>,
 }
 
 /// Why a request has no answer.
@@ -114,6 +117,7 @@ impl Connection {
         let lost = |detail: String| CallError::Lost(format!("{address}: {detail}"));
         let opened = timeout(limits.connect, async {
             let tcp = dial(address).await.map_err(|error| lost(error.to_string()))?;
+            let tcp = Leased::over(tcp, limits.lease.clone());
             let mut connection = match &security.tls {
                 None => Self::over(tcp, address, limits),
                 Some(tls) => Self::over(tls::wrap(tls, address, tcp).await?, address, limits),

@@ -33,6 +33,11 @@ impl Coordinator {
         Self { cluster, key_type, key: key.to_owned(), link: Mutex::default() }
     }
 
+    /// The same one on a connection of its own.
+    pub(crate) fn apart(&self) -> Self {
+        Self::new(Arc::clone(&self.cluster), self.key_type, &self.key)
+    }
+
     /// Asks it once. One that cannot be asked is looked for the next time.
     pub(crate) async fn ask<R: Request>(&self, request: &R) -> Result<R::Response, Failure> {
         self.ask_within(request, self.cluster.limits.request).await

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::ledger::{Bounds, Ledger, Place};
 use crate::queue::{Producer, Queue, Run};
-use crate::{KafkaError, OutgoingRecord};
+use crate::{KafkaError, Lease, OutgoingRecord};
 
 /// Which of a writer's two ledgers a record stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) producer: Option<Producer>,
     /// What keeps the writer from being known to its cluster, as far as that passes.
     pub(crate) trouble: Option<String>,
+    /// While it holds, records are sent; none: always.
+    lease: Option<Lease>,
     /// The first failure. Once it is set nothing that still waits will ever be called safe.
     failure: Option<KafkaError>,
 }
@@ -51,8 +53,11 @@ impl State {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Breaks the writer when a record has waited for longer than `patience`.
+    /// Breaks the writer when a record has waited for longer than `patience`, or its lease has ended.
     pub(crate) fn expire(&mut self, now: Instant, patience: Duration) {
+        if self.lease.as_ref().is_some_and(|lease| !lease.holds()) {
+            self.failure.get_or_insert(KafkaError::LeaseEnded);
+        }
         let overdue =
             self.records.overdue(now, patience).or_else(|| self.offsets.overdue(now, patience));
         if let Some(topic) = overdue {
@@ -146,7 +151,7 @@ pub(crate) struct Deliveries {
 }
 
 impl Deliveries {
-    pub(crate) fn new(bounds: Bounds, batch_limit: usize) -> Self {
+    pub(crate) fn new(bounds: Bounds, batch_limit: usize, lease: Option<Lease>) -> Self {
         let state = State {
             records: Ledger::new(bounds),
             offsets: Ledger::new(bounds),
@@ -156,6 +161,7 @@ impl Deliveries {
             batch_limit,
             producer: None,
             trouble: None,
+            lease,
             failure: None,
         };
         Self { state: Mutex::new(state), progress: Notify::new(), work: Notify::new() }
@@ -177,7 +183,7 @@ mod tests {
     use super::*;
 
     fn deliveries() -> Deliveries {
-        Deliveries::new(Bounds { records: 10, bytes: 1000 }, 1000)
+        Deliveries::new(Bounds { records: 10, bytes: 1000 }, 1000, None)
     }
 
     fn send(state: &mut State, book: Book) -> u64 {

@@ -89,6 +89,10 @@ pub enum KafkaError {
         /// What the cluster said.
         detail: String,
     },
+    /// A writer's group has not been heard of for so long that what the writer works on may be
+    /// another member's. Nothing more was sent.
+    #[error("the lease of this member of the group has ended: nothing more is written")]
+    LeaseEnded,
     /// Nobody answered whether a transaction is committed: it may be, or may not.
     #[error("whether a transaction of {transactional_id} is committed is not known: {detail}")]
     CommitUnknown {

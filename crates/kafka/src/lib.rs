@@ -50,6 +50,7 @@ mod group_admin;
 mod group_offsets;
 mod jaas;
 mod journal;
+mod lease;
 mod ledger;
 mod log_dirs;
 mod member;
@@ -83,6 +84,9 @@ pub use group_admin::{GroupDescription, GroupMemberDescription};
 pub use group_offsets::{Commit, GroupOffsets};
 pub use highwater_protocol::{ErrorCode, TopicPartition};
 pub use journal::Journal;
+pub use lease::Lease;
+pub use member::{Assigned, GroupEvent, GroupMember, GroupProtocol, Member, MemberSettings};
+pub use membership::Identity;
 pub use partitioner::partition_of;
 pub use reader::{
     EpochEnd, Fetched, ListedOffset, OffsetSpec, ReadRecord, Reader, ReaderSettings, Watermarks,

@@ -1,6 +1,7 @@
 //! A member of a group: joins it, lives in it, leaves it, in a task of its own, so that it beats
 //! whatever its owner does. Knows nothing of what the group shares out.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +20,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::KafkaError;
 use crate::backoff::Backoff;
 use crate::cluster::Failure;
-use crate::coordinator::{Coordinator, is_elsewhere};
+use crate::coordinator::{Coordinator, KeyType, is_elsewhere};
 use crate::membership::{Identity, Next};
+use crate::{Lease, Reader};
 
 /// How much longer than the rebalance time-out a coordinator may take to answer.
 const GRACE: Duration = Duration::from_secs(5);
@@ -36,31 +38,37 @@ const JOIN_PAUSE: Duration = Duration::from_millis(100);
 
 /// Bounds of a member.
 #[derive(Clone, Debug)]
-pub(crate) struct MemberSettings {
-    pub(crate) group: String,
-    pub(crate) instance_id: Option<String>,
+pub struct MemberSettings {
+    /// Its group.
+    pub group: String,
+    /// The name of a static member (KIP-345).
+    pub instance_id: Option<String>,
     /// After how long a silence the coordinator gives what it held to others.
-    pub(crate) session_timeout: Duration,
-    pub(crate) heartbeat_interval: Duration,
+    pub session_timeout: Duration,
+    /// How often it is heard of.
+    pub heartbeat_interval: Duration,
     /// How long the others wait for it to let go, and how long its owner may not be heard of.
-    pub(crate) rebalance_timeout: Duration,
+    pub rebalance_timeout: Duration,
     /// How often it is looked whether what was shared out is out of date.
-    pub(crate) refresh_interval: Duration,
+    pub refresh_interval: Duration,
     /// How long joining goes on while nobody answers.
-    pub(crate) join_timeout: Duration,
+    pub join_timeout: Duration,
 }
 
 /// Another member, as its leader sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct GroupMember {
-    pub(crate) member_id: String,
-    pub(crate) instance_id: Option<String>,
-    pub(crate) metadata: Bytes,
+pub struct GroupMember {
+    /// Its id in this generation.
+    pub member_id: String,
+    /// Its name, if it is a static member.
+    pub instance_id: Option<String>,
+    /// What it tells of itself.
+    pub metadata: Bytes,
 }
 
 /// What a group shares out, and how.
 #[async_trait]
-pub(crate) trait GroupProtocol: Send + Sync + 'static {
+pub trait GroupProtocol: Send + Sync + 'static {
     /// What kind of group it is, such as `consumer`.
     fn kind(&self) -> &'static str;
 
@@ -80,15 +88,21 @@ pub(crate) trait GroupProtocol: Send + Sync + 'static {
 }
 
 /// What a member was assigned.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Assigned {
-    pub(crate) identity: Identity,
-    pub(crate) assignment: Bytes,
+#[derive(Clone, Debug)]
+pub struct Assigned {
+    /// Who the member is in this generation.
+    pub identity: Identity,
+    /// What the leader said.
+    pub assignment: Bytes,
+    /// How long that holds without another word of the group. It is the same one until what was
+    /// held is lost.
+    pub lease: Lease,
 }
 
 /// What happens to a member. After each but `Assigned` it waits for [`Member::join`].
 #[derive(Debug)]
-pub(crate) enum GroupEvent {
+pub enum GroupEvent {
+    /// It has its share.
     Assigned(Assigned),
     /// The group shares out anew once the member joins: what it holds is its own until then.
     Revoking,
@@ -106,7 +120,7 @@ enum Order {
 /// The owner's hold on a member. Dropping it ends the member without a word to the group, which then
 /// waits for its session time-out.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub struct Member {
     events: mpsc::Receiver<GroupEvent>,
     orders: mpsc::Sender<Order>,
     heard: Arc<Mutex<Instant>>,
@@ -120,6 +134,17 @@ impl Drop for Member {
 }
 
 impl Member {
+    /// Joins a group on the cluster of `reader`. Inside a Tokio runtime: it lives in a task.
+    pub fn join_group(
+        reader: &Reader,
+        settings: MemberSettings,
+        protocol: impl GroupProtocol,
+    ) -> Self {
+        let cluster = Arc::clone(reader.shared_cluster());
+        let coordinator = Coordinator::new(cluster, KeyType::Group, &settings.group);
+        Self::start(Arc::new(coordinator), settings, protocol)
+    }
+
     /// Joins a group.
     pub(crate) fn start(
         coordinator: Arc<Coordinator>,
@@ -129,13 +154,16 @@ impl Member {
         let (told, events) = mpsc::channel(EVENTS);
         let (orders, given) = mpsc::channel(EVENTS);
         let heard = Arc::new(Mutex::new(Instant::now()));
+        let lease = Lease::from(Instant::now(), lease_span(&settings));
+        let beats = Arc::new(coordinator.apart());
         let life = Life {
             identity: Identity::new(settings.instance_id.clone()),
             coordinator,
             settings,
             protocol,
             leads: false,
-            answered: Instant::now(),
+            beats,
+            lease,
             owner: Arc::clone(&heard),
             events: told,
         };
@@ -144,7 +172,7 @@ impl Member {
     }
 
     /// What happened, waiting for it. Nothing comes after `Failed`.
-    pub(crate) async fn event(&mut self) -> GroupEvent {
+    pub async fn event(&mut self) -> GroupEvent {
         match self.events.recv().await {
             Some(event) => event,
             None => std::future::pending().await,
@@ -157,19 +185,19 @@ impl Member {
     }
 
     /// Says that the owner lives.
-    pub(crate) fn hear(&self) {
+    pub fn hear(&self) {
         *self.heard.lock() = Instant::now();
     }
 
     /// Lets go of everything that was assigned and joins anew.
-    pub(crate) async fn join(&self) {
+    pub async fn join(&self) {
         // A member that has ended says so by an event.
         let _ = self.orders.send(Order::Join).await;
     }
 
     /// Leaves the group. A static member does not say so, to find its share again when it is back
     /// within its session time-out.
-    pub(crate) async fn leave(self) {
+    pub async fn leave(self) {
         let (left, has_left) = oneshot::channel();
         if self.orders.send(Order::Leave(left)).await.is_ok() {
             let _ = has_left.await;
@@ -184,8 +212,9 @@ struct Life<P> {
     identity: Identity,
     /// Whether it assigned last.
     leads: bool,
-    /// When the coordinator answered last.
-    answered: Instant,
+    /// The coordinator on another connection: it takes nothing on one on which it holds back a join.
+    beats: Arc<Coordinator>,
+    lease: Lease,
     /// When the owner was heard of last.
     owner: Arc<Mutex<Instant>>,
     events: mpsc::Sender<GroupEvent>,
@@ -238,11 +267,16 @@ impl<P: GroupProtocol> Life<P> {
     /// Joins once; `None` when that has to be done again.
     async fn try_join(&mut self) -> Result<Option<Assigned>, Failure> {
         let protocols = self.protocol.protocols().await.map_err(Failure::Final)?;
-        let mut answer = self.ask_to_join(&protocols).await?;
+        let was_known = !self.identity.member_id.is_empty();
+        let mut answer = self.beating(self.ask_to_join(&protocols)).await?;
         let mut next = self.identity.joined(&answer);
+        if was_known && self.identity.member_id.is_empty() {
+            // The group has given to others what it held.
+            self.lease.end();
+        }
         if next == Next::Rejoin && !self.identity.member_id.is_empty() {
             // Only its id was missing.
-            answer = self.ask_to_join(&protocols).await?;
+            answer = self.beating(self.ask_to_join(&protocols)).await?;
             next = self.identity.joined(&answer);
         }
         match next {
@@ -296,12 +330,15 @@ impl<P: GroupProtocol> Life<P> {
             assignments: assignments.into_iter().map(share).collect(),
         };
         let patience = self.settings.rebalance_timeout + GRACE;
-        let answer = self.coordinator.ask_within(&request, patience).await?;
+        let asked = Instant::now();
+        let answer = self.beating(self.coordinator.ask_within(&request, patience)).await?;
         match self.identity.synced(answer.error_code) {
             Next::Go => {
-                self.answered = Instant::now();
-                let identity = self.identity.clone();
-                Ok(Some(Assigned { identity, assignment: answer.assignment }))
+                if !self.lease.renew(asked) {
+                    self.lease = Lease::from(asked, lease_span(&self.settings));
+                }
+                let (identity, lease) = (self.identity.clone(), self.lease.clone());
+                Ok(Some(Assigned { identity, assignment: answer.assignment, lease }))
             }
             Next::Stop => {
                 self.checked(answer.error_code, "be assigned its share").await.map(|()| None)
@@ -313,15 +350,39 @@ impl<P: GroupProtocol> Life<P> {
         }
     }
 
+    /// Waits for an answer that may be held back until others have come, and beats meanwhile: what
+    /// it holds stays its own.
+    async fn beating<T>(&self, asking: impl Future<Output = T>) -> T {
+        tokio::select! {
+            answer = asking => answer,
+            never = self.beat_on() => match never {},
+        }
+    }
+
+    async fn beat_on(&self) -> Infallible {
+        loop {
+            sleep(self.settings.heartbeat_interval).await;
+            if self.identity.member_id.is_empty() {
+                continue;
+            }
+            let (asked, mut identity) = (Instant::now(), self.identity.clone());
+            let beat = beat_once(&self.beats, &self.settings, &mut identity).await;
+            if matches!(beat, Ok(Next::Go | Next::Rejoin)) {
+                self.lease.renew(asked);
+            }
+        }
+    }
+
     /// Lives with its share until it has let go of it (`None`), or shall leave.
     async fn hold(&mut self, orders: &mut mpsc::Receiver<Order>) -> Option<Option<Order>> {
-        let Self { coordinator, settings, protocol, identity, answered, owner, .. } = self;
+        let Self { coordinator, settings, protocol, identity, lease, owner, .. } = self;
         let (leads, longest) = (self.leads, settings.rebalance_timeout);
         let event = tokio::select! {
-            event = beat(coordinator, settings, identity, answered, Holding::On) => event,
+            event = beat(coordinator, settings, identity, lease, Holding::On) => event,
             () = stale(protocol, settings, leads) => GroupEvent::Revoking,
             silence = owner_silent(owner, longest) => {
                 // Others can have what nobody works on.
+                lease.end();
                 self.tell(GroupEvent::Lost(silence));
                 self.say_goodbye().await;
                 return after(orders.recv().await);
@@ -335,9 +396,9 @@ impl<P: GroupProtocol> Life<P> {
 
     /// Beats on while the owner flushes what it holds.
     async fn let_go(&mut self, orders: &mut mpsc::Receiver<Order>) -> Option<Option<Order>> {
-        let Self { coordinator, settings, identity, answered, .. } = self;
+        let Self { coordinator, settings, identity, lease, .. } = self;
         let event = tokio::select! {
-            event = beat(coordinator, settings, identity, answered, Holding::LettingGo) => event,
+            event = beat(coordinator, settings, identity, lease, Holding::LettingGo) => event,
             order = orders.recv() => return after(order),
         };
         self.tell(event);
@@ -418,37 +479,42 @@ enum Holding {
     LettingGo,
 }
 
+/// Time is left to stop before the coordinator gives what is held to others.
+fn lease_span(settings: &MemberSettings) -> Duration {
+    settings.session_timeout * 2 / 3
+}
+
 /// Beats until that says something new.
 async fn beat(
     coordinator: &Coordinator,
     settings: &MemberSettings,
     identity: &mut Identity,
-    answered: &mut Instant,
+    lease: &Lease,
     holding: Holding,
 ) -> GroupEvent {
-    // Time is left to stop before the coordinator gives what is held to others.
-    let silence = settings.session_timeout * 2 / 3;
     loop {
         sleep(settings.heartbeat_interval).await;
-        let left = silence.saturating_sub(answered.elapsed());
-        let failure = match timeout(left, beat_once(coordinator, settings, identity)).await {
+        let asked = Instant::now();
+        let failure = match timeout(lease.left(), beat_once(coordinator, settings, identity)).await
+        {
             Ok(Ok(Next::Lost)) => {
+                lease.end();
                 return GroupEvent::Lost("the group knows it no longer".to_owned());
             }
-            Ok(Ok(next)) => {
-                *answered = Instant::now();
+            Ok(Ok(next)) if lease.renew(asked) => {
                 if next == Next::Rejoin && holding == Holding::On {
                     return GroupEvent::Revoking;
                 }
                 continue;
             }
+            Ok(Ok(_)) => "its answer came too late".to_owned(),
             Ok(Err(Failure::Final(error))) => return GroupEvent::Failed(error),
             Ok(Err(Failure::Transient(error))) => error.to_string(),
             Err(_) => "no answer".to_owned(),
         };
-        if answered.elapsed() >= silence {
-            let silence = answered.elapsed().as_millis();
-            let lost = format!("its coordinator was silent for {silence} ms: {failure}");
+        if !lease.holds() {
+            let span = lease_span(settings).as_millis();
+            let lost = format!("its coordinator was silent for {span} ms: {failure}");
             return GroupEvent::Lost(lost);
         }
     }

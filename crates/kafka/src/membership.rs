@@ -19,13 +19,13 @@ pub(crate) enum Next {
 
 /// Who a member is in its group, as the coordinator has said.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Identity {
+pub struct Identity {
     /// Empty until the coordinator has given one.
-    pub(crate) member_id: String,
+    pub member_id: String,
     /// -1 outside of a generation.
-    pub(crate) generation: i32,
+    pub generation: i32,
     /// The name of a static member (KIP-345).
-    pub(crate) instance_id: Option<String>,
+    pub instance_id: Option<String>,
 }
 
 impl Identity {

@@ -135,6 +135,7 @@ impl Reader {
             connect: settings.connect_timeout,
             request: settings.request_timeout,
             max_frame: frame::DEFAULT_MAX,
+            lease: None,
         };
         let cluster = Arc::new(Cluster::new(bootstrap.into(), limits, settings.retry_for));
         let watches = Arc::new(Watches::new(Arc::clone(&cluster)));

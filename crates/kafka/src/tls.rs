@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
@@ -54,11 +54,11 @@ pub(crate) fn check(tls: &Tls) -> Result<(), String> {
 }
 
 /// Encrypts a connection to `address`.
-pub(crate) async fn wrap(
+pub(crate) async fn wrap<S: AsyncRead + AsyncWrite + Unpin>(
     tls: &Tls,
     address: &str,
-    tcp: TcpStream,
-) -> Result<TlsStream<TcpStream>, CallError> {
+    tcp: S,
+) -> Result<TlsStream<S>, CallError> {
     // The files were good when the settings were read: they are being renewed.
     let renewed = |why: String| CallError::Lost(format!("{address}: {why}"));
     let config = Arc::new(client_config(tls).map_err(renewed)?);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::at_least_once::AtLeastOnce;
 use crate::transactional::Transactional;
-use crate::{Bootstrap, KafkaError};
+use crate::{Bootstrap, KafkaError, Lease};
 use async_trait::async_trait;
 use bytes::Bytes;
 
@@ -75,6 +75,8 @@ pub struct WriterSettings {
     pub max_request_bytes: usize,
     /// With it the writer writes in transactions; else at least once.
     pub transactions: Option<TransactionSettings>,
+    /// With it nothing is sent once it has ended, and the writer breaks.
+    pub lease: Option<Lease>,
 }
 
 impl WriterSettings {
@@ -88,6 +90,7 @@ impl WriterSettings {
             linger: Duration::from_millis(5),
             max_request_bytes: 10 << 20,
             transactions: None,
+            lease: None,
         }
     }
 }

@@ -75,6 +75,7 @@ pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
         KafkaError::Unreachable { .. } => "LOG_UNREACHABLE",
         KafkaError::CommitUnknown { .. } => "COMMIT_UNKNOWN",
         KafkaError::Write { .. } => "LOG_WRITE_FAILED",
+        KafkaError::LeaseEnded => "WORKER_LEASE_ENDED",
         _ => "LOG_REFUSED",
     };
     if !LASTING.into_iter().any(|lasting| error.is(lasting)) {

@@ -33,6 +33,8 @@
 
 mod active_topics;
 mod admission;
+#[cfg_attr(not(test), expect(dead_code, reason = "a worker is alone as yet"))]
+mod assignment;
 mod backoff;
 mod boundary;
 mod checkup;
