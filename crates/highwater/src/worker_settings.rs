@@ -6,6 +6,7 @@ use highwater_connector::{Config, ConfigKey, Importance, KeyType};
 use highwater_worker::{TopicTracking, WorkerConfig};
 
 const REQUEST_TIMEOUT: &str = "How long a request for connectors may take, in milliseconds. One that takes longer is answered with REQUEST_NOT_DONE, and goes on.";
+const HEALTH_TIMEOUT: &str = "How long the worker may take to show that it is well, in milliseconds: that a change of a connector could begin, and that the log answers. Longer makes GET /health answer 500.";
 const TRACKING: &str = "Whether the topics that each connector uses are known, for GET /connectors/NAME/topics. Kafka Connect's topic.tracking.enable.";
 const RESET: &str = "Whether they may be forgotten, with PUT /connectors/NAME/topics/reset. Kafka Connect's topic.tracking.allow.reset.";
 
@@ -17,6 +18,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
     };
     vec![
         key("worker.request_timeout_ms", millis, "90000", REQUEST_TIMEOUT),
+        key("worker.health_timeout_ms", millis, "10000", HEALTH_TIMEOUT),
         key("worker.topic_tracking_enable", KeyType::Boolean, "true", TRACKING),
         key("worker.topic_tracking_allow_reset", KeyType::Boolean, "true", RESET),
     ]
@@ -26,25 +28,31 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct WorkerSettings {
     request_timeout: Duration,
+    health_timeout: Duration,
     topic_tracking: TopicTracking,
 }
 
 impl WorkerSettings {
     /// Reads a checked configuration.
     pub(crate) fn of(config: &Config) -> Self {
-        let timeout = config.int("worker.request_timeout_ms").unsigned_abs();
+        let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
         let enabled = config.flag("worker.topic_tracking_enable");
         let topic_tracking = match (enabled, config.flag("worker.topic_tracking_allow_reset")) {
             (true, true) => TopicTracking::On,
             (true, false) => TopicTracking::WithoutReset,
             (false, _) => TopicTracking::Off,
         };
-        Self { request_timeout: Duration::from_millis(timeout), topic_tracking }
+        Self {
+            request_timeout: millis("worker.request_timeout_ms"),
+            health_timeout: millis("worker.health_timeout_ms"),
+            topic_tracking,
+        }
     }
 
     /// Tells the worker.
     pub(crate) fn apply(&self, config: &mut WorkerConfig) {
         config.request_timeout = self.request_timeout;
+        config.health_timeout = self.health_timeout;
         config.topic_tracking = self.topic_tracking;
     }
 }

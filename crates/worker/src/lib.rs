@@ -48,6 +48,7 @@ mod exactly_once;
 mod fencing;
 #[doc(hidden)]
 pub mod fuzz;
+mod health;
 mod herder;
 mod isolation;
 mod journal;

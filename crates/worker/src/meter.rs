@@ -108,6 +108,10 @@ pub(crate) struct TaskMeter {
     pub(crate) dead_letter_failures: Count,
     /// Times that a sink reads on elsewhere, since the log lacks the offset.
     pub(crate) moves: Count,
+    /// When the task's loop came round last, in milliseconds since 1970.
+    pub(crate) turned: Level,
+    /// Since when a sink takes nothing that it is given.
+    pub(crate) refused_since: Level,
 }
 
 impl TaskMeter {
@@ -119,6 +123,18 @@ impl TaskMeter {
         }
     }
 
+    /// The task's loop comes round.
+    pub(crate) fn turns(&self) {
+        self.turned.set(Some(Timestamp::now().as_millisecond()));
+    }
+
+    /// The sink takes nothing.
+    pub(crate) fn refuses(&self) {
+        if self.refused_since.get().is_none() {
+            self.refused_since.set(Some(Timestamp::now().as_millisecond()));
+        }
+    }
+
     /// A commit ended after this long.
     pub(crate) fn committed<T, E>(&self, time: Duration, result: &Result<T, E>) {
         match result {
@@ -127,10 +143,12 @@ impl TaskMeter {
         }
     }
 
-    /// A run ended: how far the task is behind is not known until it runs again.
+    /// A run ended: how far the task is behind, and whether it moves, is not known until it runs again.
     pub(crate) fn run_ended(&self) {
         self.lag_records.set(None);
         self.lag.set(None);
+        self.turned.set(None);
+        self.refused_since.set(None);
     }
 }
 

@@ -25,6 +25,11 @@ impl Meters {
         meter
     }
 
+    /// The meter of a task that is kept.
+    pub(crate) fn of(&self, connector: &str, task: u32) -> Option<Arc<TaskMeter>> {
+        self.kept().get(&(connector.to_owned(), task)).cloned()
+    }
+
     /// The task is gone. One that took its place keeps its own meter.
     pub(crate) fn end(&self, connector: &str, task: u32, meter: &Arc<TaskMeter>) {
         let name = (connector.to_owned(), task);
@@ -134,7 +139,7 @@ fn seconds(millis: Option<i64>) -> Option<f64> {
 
 use Shows::{Commits, Counter, Gauge, SinkCounter, SourceCounter};
 
-const FAMILIES: [Family; 19] = [
+const FAMILIES: [Family; 20] = [
     Family(
         "highwater_source_records_total",
         SourceCounter(|meter| meter.records.get()),
@@ -179,6 +184,11 @@ const FAMILIES: [Family; 19] = [
         "highwater_task_last_record_time_seconds",
         Gauge(|meter| seconds(meter.last_record.get())),
         "When the log acknowledged a record of a source, or a sink accepted one, last, as Unix time, by connector and task; not shown before the first",
+    ),
+    Family(
+        "highwater_task_turn_time_seconds",
+        Gauge(|meter| seconds(meter.turned.get())),
+        "When the loop of a task that runs came round last, as Unix time, by connector and task: it does several times a second, with or without records",
     ),
     Family(
         "highwater_task_commit_seconds",

@@ -9,6 +9,7 @@ use axum::routing::{MethodRouter, get, post, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
+use crate::health::{self, Health};
 use crate::herder::Herder;
 use crate::rest_connectors as connectors;
 use crate::rest_error::Refusal;
@@ -86,12 +87,20 @@ async fn root(State(herder): App) -> Json<Value> {
 }
 
 /// A worker that is still starting has no API yet: whoever serves it answers 503.
-async fn health() -> Json<Value> {
-    Json(json!({
-        "status": "healthy",
-        "message": "Worker has completed startup and is ready to handle requests.",
-    }))
+async fn health(State(herder): App) -> (StatusCode, Json<Value>) {
+    let (code, status, message) = match health::look(&herder).await {
+        Health::Healthy => (StatusCode::OK, "healthy", HEALTHY.to_owned()),
+        Health::Stuck(why) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "unhealthy", format!("{STUCK} {why}"))
+        }
+    };
+    let ours = health::tasks(&herder);
+    (code, Json(json!({ "status": status, "message": message, "highwater": ours })))
 }
+
+const HEALTHY: &str = "Worker has completed startup and is ready to handle requests.";
+const STUCK: &str =
+    "Worker was unable to handle this request and may be unable to handle other requests.";
 
 async fn not_found() -> Refusal {
     Refusal::Http(StatusCode::NOT_FOUND, "HTTP 404 Not Found".to_owned())

@@ -10,6 +10,7 @@ use crate::active_topics::ActiveTopics;
 use crate::cluster::Cluster;
 use crate::configs::{self, ConfigState, TargetState};
 use crate::fencing::Fences;
+use crate::health::LogProbe;
 use crate::herder::Planned;
 use crate::journal::journal;
 use crate::looking::Looking;
@@ -56,6 +57,7 @@ pub(crate) async fn restore(
         cluster: cluster.clone(),
         fences: Fences::new(&config.configs_topic, &config.group_id, configs.fenced().clone()),
         meters: Meters::default(),
+        probe: LogProbe::default(),
         looking: Looking { interval: config.hold_interval, timeout: config.source_timeout },
     };
     let mut records = changed_tasks(&config.configs_topic, &configs, &plans);

@@ -16,6 +16,7 @@ use crate::cluster::Cluster;
 use crate::counters;
 use crate::exactly_once::Delivery;
 use crate::fencing::Fences;
+use crate::health::LogProbe;
 use crate::isolation::isolated;
 use crate::looking::Looking;
 use crate::meter::TaskMeter;
@@ -57,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) looking: Looking,
     pub(crate) fences: Fences,
     pub(crate) meters: Meters,
+    pub(crate) probe: LogProbe,
 }
 
 impl Shared {

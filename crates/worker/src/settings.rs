@@ -92,6 +92,8 @@ pub struct WorkerConfig {
     pub source_timeout: Duration,
     /// How long a request of the REST API may take.
     pub request_timeout: Duration,
+    /// How long the worker may take to show that it is well.
+    pub health_timeout: Duration,
     /// See [`TopicTracking`].
     pub topic_tracking: TopicTracking,
     /// How often a source is asked what it keeps for a connector that does not run.
@@ -121,6 +123,7 @@ impl WorkerConfig {
             drain_timeout: Duration::from_secs(5),
             source_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(90),
+            health_timeout: Duration::from_secs(10),
             topic_tracking: TopicTracking::default(),
             hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),

@@ -96,6 +96,7 @@ impl RunningSink {
         let context: Arc<dyn SinkContext> = Arc::clone(&self.desk) as _;
         self.task.start(context).await?;
         while self.stop.borrow().is_none() {
+            self.desk.meter.turns();
             self.turn().await?;
         }
         Ok(())
@@ -237,6 +238,7 @@ impl RunningSink {
         meter.moved_on(count);
         meter.bytes.add(bytes);
         meter.batches.one();
+        meter.refused_since.set(None);
         self.batch.accepted(count);
         self.status.send_if_modified(|status| {
             status.last_record = Some(jiff::Timestamp::now());
@@ -247,6 +249,9 @@ impl RunningSink {
     /// The sink has taken less than it was given.
     fn full(&mut self, count: usize) {
         let attempt = if count == 0 { self.batch.refused().0 } else { 1 };
+        if count == 0 {
+            self.desk.meter.refuses();
+        }
         let pause = Duration::from_millis(10).saturating_mul(1 << attempt.min(6));
         self.batch.wait(pause.min(FULL_PAUSE));
         self.trouble = (count == 0).then(|| "it is full".to_owned());
@@ -258,6 +263,7 @@ impl RunningSink {
         match tolerance.judge(Stage::TaskPut, &error, attempt, failing_for, rand::random()) {
             Verdict::Again(pause) => {
                 self.desk.meter.retries.one();
+                self.desk.meter.refuses();
                 tracing::warn!(%error, attempt, "the sink is given the same records again");
                 self.batch.wait(pause);
                 self.trouble = Some(error.what);

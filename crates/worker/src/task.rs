@@ -82,6 +82,7 @@ impl Running {
 
     async fn until_stopped(&mut self) -> Result<(), ConnectorError> {
         while !self.must_stop() {
+            self.meter.turns();
             let items = self.task.poll().await?;
             self.send(items).await?;
             self.turn().await?;

@@ -10,6 +10,7 @@ mod exactly_once;
 mod full_disk;
 mod gate;
 mod generations;
+mod health;
 mod holds;
 mod lives;
 mod lost_log;
