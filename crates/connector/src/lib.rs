@@ -27,6 +27,7 @@
 //! # Ok::<(), highwater_connector::HwError>(())
 //! ```
 
+mod allowed_paths;
 mod error;
 mod finding;
 #[doc(hidden)]
@@ -42,6 +43,7 @@ mod states;
 mod table;
 mod tail;
 
+pub use allowed_paths::{AllowedPaths, identity};
 pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};

@@ -105,7 +105,8 @@ pub trait SourceConnector: Send + Sync {
 
     /// The configurations of its tasks, at most `max`, for a connector with these `properties`, which
     /// `config` is read from. Each is read as a configuration of its own, and each task stores its
-    /// offsets under a partition of its own.
+    /// offsets under a partition of its own. Values come from `properties`, where a secret may be a
+    /// reference to it, and not from `config`, where it is the secret: what is returned is stored.
     ///
     /// # Errors
     /// When the work cannot be divided.

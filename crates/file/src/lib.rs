@@ -2,11 +2,10 @@
 //!
 //! Both are, in class, keys and offsets, those that come with Kafka Connect, so that a connector of
 //! that name goes on here where it stood there. Files are opened below the folders only that the
-//! server's operator has named ([`AllowedPaths`]).
+//! server's operator has named ([`AllowedPaths`](highwater_connector::AllowedPaths)).
 
 #![forbid(unsafe_code)]
 
-mod allowed;
 mod error;
 mod lines;
 mod reader;
@@ -16,6 +15,5 @@ mod source_task;
 mod value;
 mod writer;
 
-pub use allowed::AllowedPaths;
 pub use sink::FileSinkConnector;
 pub use source::FileSourceConnector;

@@ -4,9 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-use highwater_connector::ConnectorError;
+use highwater_connector::{AllowedPaths, ConnectorError, identity};
 
-use crate::allowed::{AllowedPaths, identity};
 use crate::error;
 use crate::lines::Lines;
 

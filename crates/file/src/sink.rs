@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Claim, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Fact, Importance, KeyType,
-    SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask,
+    AllowedPaths, Claim, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Fact, Importance,
+    KeyType, SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask,
 };
 
-use crate::allowed::AllowedPaths;
 use crate::error;
 use crate::value;
 use crate::writer::Writer;

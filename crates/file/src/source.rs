@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use highwater_connector::{
-    Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, ExactlyOnce, Importance, KeyType,
-    OffsetChange, OffsetVerdict, Routing, SourceConnector, SourceOffset, SourcePartition,
+    AllowedPaths, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, ExactlyOnce, Importance,
+    KeyType, OffsetChange, OffsetVerdict, Routing, SourceConnector, SourceOffset, SourcePartition,
     SourceTask, Topics,
 };
 use serde_json::Map;
 
-use crate::allowed::AllowedPaths;
 use crate::error;
 use crate::reader::Bounds;
 use crate::source_task::FileSourceTask;

@@ -5,9 +5,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use highwater_connector::ConnectorError;
+use highwater_connector::{AllowedPaths, ConnectorError, identity};
 
-use crate::allowed::{AllowedPaths, identity};
 use crate::error;
 
 /// See the module's text.

@@ -96,7 +96,7 @@ fn the_configuration_reference_says_what_the_code_says() {
     let fresh = with_section(&page_text, "server keys", &table(server.keys()));
     let fresh = with_section(&fresh, "worker keys", &table(&highwater_worker::worker_keys()));
     let fresh = with_section(&fresh, "postgres keys", &table(postgres.config().keys()));
-    let allowed = highwater_file::AllowedPaths::new(crate::settings::ALLOWED_PATHS, []);
+    let allowed = highwater_connector::AllowedPaths::new(crate::settings::ALLOWED_PATHS, []);
     let source = highwater_file::FileSourceConnector::new(allowed.clone());
     let sink = highwater_file::FileSinkConnector::new(allowed);
     let fresh = with_section(&fresh, "file source keys", &table(source.config().keys()));

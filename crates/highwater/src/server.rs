@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_file::{AllowedPaths, FileSinkConnector, FileSourceConnector};
+use highwater_connector::AllowedPaths;
+use highwater_file::{FileSinkConnector, FileSourceConnector};
 use highwater_kafka::{Bootstrap, KafkaError};
 use highwater_postgres::PostgresConnector;
 use highwater_streams::{Streams, StreamsConfig};
@@ -49,8 +50,7 @@ const STARTING: Duration = Duration::from_secs(2);
 const HTTP_FILES: u64 = 10;
 
 /// The connectors of this release: one line a system and direction.
-fn plugins(settings: &Settings) -> Vec<Plugin> {
-    let allowed = AllowedPaths::new(settings::ALLOWED_PATHS, settings.allowed_paths.clone());
+fn plugins(allowed: AllowedPaths) -> Vec<Plugin> {
     vec![
         Plugin::Source(Arc::new(PostgresConnector::new())),
         Plugin::Source(Arc::new(FileSourceConnector::new(allowed.clone()))),
@@ -241,8 +241,9 @@ async fn start_worker(
     config.exactly_once = settings.exactly_once;
     config.group_id.clone_from(&settings.worker_group);
     config.loggers = log_levels;
-    settings.worker.apply(&mut config);
-    let started = Worker::start(config, plugins(settings)).await;
+    let allowed = AllowedPaths::new(settings::ALLOWED_PATHS, settings.allowed_paths.clone());
+    settings.worker.apply(allowed.clone(), &mut config);
+    let started = Worker::start(config, plugins(allowed)).await;
     started.map_err(|error| {
         let WorkerError::Log { source, .. } = &error;
         lasting(source)

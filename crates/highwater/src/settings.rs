@@ -118,7 +118,7 @@ const HTTP_CONNECTIONS: &str = "HTTP connections open at once, WebSockets apart,
 const PRODUCER_EXPIRATION: &str = "How long a partition remembers a producer that is silent, so that what it sends again is not appended again, in milliseconds; one whose transaction is open is never forgotten. Kafka's producer.id.expiration.ms.";
 /// Key of the folders below which connectors may open files (rule A4).
 pub(crate) const ALLOWED_PATHS: &str = "worker.allowed_paths";
-const ALLOWED_PATHS_TEXT: &str = "Folders below which file connectors may read and write, symbolic links followed. Whoever may make connectors can read and write all that the server's user can there: never a folder with the server's own data, configuration or keys. Empty: no file is opened for a connector.";
+const ALLOWED_PATHS_TEXT: &str = "Folders below which file connectors may read and write, and references such as ${file:PATH:KEY} may lead, symbolic links followed. Whoever may make connectors can read and write all that the server's user can there: never a folder with the server's own data, configuration or keys. Empty: no file is opened for a connector.";
 const MILLIS: KeyType = KeyType::Int { min: 1, max: i64::MAX };
 const CONNECTIONS: KeyType = KeyType::Int { min: 1, max: 1_000_000 };
 

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use highwater_connector::{Config, ConfigKey, Importance, KeyType};
-use highwater_worker::{TopicTracking, WorkerConfig};
+use highwater_connector::{AllowedPaths, Config, ConfigKey, Importance, KeyType};
+use highwater_worker::{SecretProviders, TopicTracking, WorkerConfig};
 
 const REQUEST_TIMEOUT: &str = "How long a request for connectors may take, in milliseconds. One that takes longer is answered with REQUEST_NOT_DONE, and goes on.";
 const HEALTH_TIMEOUT: &str = "How long the worker may take to show that it is well, in milliseconds: that a change of a connector could begin, and that the log answers. Longer makes GET /health answer 500.";
+const ALLOWED_ENV: &str = "worker.allowed_env";
+const ALLOWED_ENV_TEXT: &str = "Environment variables of the server that configurations of connectors may refer to, as ${env:NAME}. Whoever may make connectors can read them. Empty: none.";
 const TRACKING: &str = "Whether the topics that each connector uses are known, for GET /connectors/NAME/topics. Kafka Connect's topic.tracking.enable.";
 const RESET: &str = "Whether they may be forgotten, with PUT /connectors/NAME/topics/reset. Kafka Connect's topic.tracking.allow.reset.";
 
@@ -17,6 +19,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
         ConfigKey::new(name, key_type, Some(default), Importance::Low, text)
     };
     vec![
+        key(ALLOWED_ENV, KeyType::List, "", ALLOWED_ENV_TEXT),
         key("worker.request_timeout_ms", millis, "90000", REQUEST_TIMEOUT),
         key("worker.health_timeout_ms", millis, "10000", HEALTH_TIMEOUT),
         key("worker.topic_tracking_enable", KeyType::Boolean, "true", TRACKING),
@@ -30,6 +33,8 @@ pub(crate) struct WorkerSettings {
     request_timeout: Duration,
     health_timeout: Duration,
     topic_tracking: TopicTracking,
+    /// Environment variables that configurations may refer to.
+    allowed_env: Vec<String>,
 }
 
 impl WorkerSettings {
@@ -42,15 +47,18 @@ impl WorkerSettings {
             (true, false) => TopicTracking::WithoutReset,
             (false, _) => TopicTracking::Off,
         };
+        let allowed_env = config.list(ALLOWED_ENV).into_iter().map(str::to_owned).collect();
         Self {
+            allowed_env,
             request_timeout: millis("worker.request_timeout_ms"),
             health_timeout: millis("worker.health_timeout_ms"),
             topic_tracking,
         }
     }
 
-    /// Tells the worker.
-    pub(crate) fn apply(&self, config: &mut WorkerConfig) {
+    /// Tells the worker, whose connectors may open files below `paths`.
+    pub(crate) fn apply(&self, paths: AllowedPaths, config: &mut WorkerConfig) {
+        config.secrets = SecretProviders::new(paths, ALLOWED_ENV, self.allowed_env.clone());
         config.request_timeout = self.request_timeout;
         config.health_timeout = self.health_timeout;
         config.topic_tracking = self.topic_tracking;

@@ -59,7 +59,7 @@ mod offsets;
 mod partitioner;
 mod places;
 mod pool;
-mod properties;
+pub mod properties;
 mod queue;
 mod reader;
 mod sasl;

@@ -11,7 +11,7 @@ const BLANK: [char; 3] = [' ', '\t', '\u{c}'];
 ///
 /// # Errors
 /// Names the line whose `\u` is none. What else is strange reads as in Java.
-pub(crate) fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
+pub fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
     let mut properties = BTreeMap::new();
     let text = text.replace("\r\n", "\n");
     let mut lines = text.split(['\n', '\r']).zip(1..);

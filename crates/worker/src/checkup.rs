@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::herder::Herder;
-use crate::isolation::isolated;
 use crate::looking::silent;
 use crate::pipeline::Pipeline;
 use crate::plan::TaskPlan;
@@ -102,7 +101,7 @@ fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
             "CONNECTOR_SECRET_LITERAL",
             format!("its configuration holds the value of {keys}"),
             "whoever may read the topic highwater.configs, the data folder or a backup of it can read it",
-            "give that user of the source no more than the capture needs, and keep listener and data folder to those who may know it",
+            "refer to it instead, such as ${file:/run/secrets/shop.properties:password}, then change the password; docs/how-to/secrets.md shows how",
         )
     })
 }
@@ -111,7 +110,7 @@ async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
     let Ok(plan) = herder.plan(name) else { return Vec::new() };
     let mut findings = Vec::new();
     for task in plan.tasks.iter().filter_map(TaskPlan::source) {
-        let asked = timeout(PATIENCE, isolated(ask(herder, task))).await;
+        let asked = timeout(PATIENCE, ask(herder, task)).await;
         let found = asked
             .unwrap_or_else(|_| Err(silent("how it stands", PATIENCE)))
             .unwrap_or_else(|error| vec![Finding::from_error(&error)]);
@@ -120,11 +119,12 @@ async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
     findings
 }
 
-async fn ask(herder: &Herder, pipeline: &Pipeline) -> Result<Vec<Finding>, ConnectorError> {
+async fn ask(herder: &Herder, pipeline: &Arc<Pipeline>) -> Result<Vec<Finding>, ConnectorError> {
+    let pipeline = pipeline.fresh(&herder.config).await?;
     let stored = herder.offsets(&pipeline.name).await.unwrap_or_default();
     let own = stored.into_iter().find(|stored| stored.partition == pipeline.partition);
     let offset = own.and_then(|stored| stored.offset);
-    pipeline.connector.examine(&pipeline.config, offset.as_ref()).await
+    pipeline.scrubbed(pipeline.connector.examine(&pipeline.config, offset.as_ref())).await
 }
 
 #[cfg(test)]

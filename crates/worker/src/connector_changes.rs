@@ -10,7 +10,6 @@ use highwater_kafka::OutgoingRecord;
 use crate::configs::{self, TargetState};
 use crate::connector_runner::Handle;
 use crate::herder::Herder;
-use crate::isolation::isolated;
 use crate::looking::silent;
 use crate::pipeline::{Pipeline, Properties};
 use crate::plan::{Plan, TaskPlan};
@@ -170,12 +169,14 @@ impl Herder {
         Ok((!released.is_empty()).then(|| released.join("; ")))
     }
 
-    async fn release_task(&self, pipeline: &Pipeline) -> Result<Option<String>, Refusal> {
+    async fn release_task(&self, planned: &Arc<Pipeline>) -> Result<Option<String>, Refusal> {
+        let pipeline = planned.fresh(&self.config).await.map_err(Refusal::Connector)?;
         let stored = self.offsets(&pipeline.name).await?;
         let offset = stored.into_iter().find(|stored| stored.partition == pipeline.partition);
         let offset = offset.and_then(|stored| stored.offset);
         let limit = self.config.source_timeout;
-        let released = isolated(pipeline.connector.release(&pipeline.config, offset.as_ref()));
+        let released = pipeline.connector.release(&pipeline.config, offset.as_ref());
+        let released = pipeline.scrubbed(released);
         let failed = |error: ConnectorError| {
             let kept = "the connector, which is stopped now, its topics and its offset";
             error.of(&pipeline.name).keeping(kept)

@@ -180,7 +180,7 @@ impl ConnectorRunner {
         self.stand(State::Stopped, None, activity).await;
         // What the source keeps meanwhile is looked at through any of the tasks.
         let pipeline = plan.and_then(|plan| plan.tasks.first()?.source().cloned());
-        let looking = self.shared.looking.on(pipeline, self.status.clone());
+        let looking = self.shared.looking.clone().on(pipeline, self.status.clone());
         tokio::select! {
             () = self.changed() => {}
             never = looking => match never {},

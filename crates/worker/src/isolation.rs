@@ -21,7 +21,8 @@ pub(crate) fn isolated<'a, T: 'a>(
     ended.map(|ended| ended.unwrap_or_else(|panic| Err(panicked(&in_words(panic.as_ref())))))
 }
 
-fn panicked(how: &str) -> ConnectorError {
+/// Code that panicked, `how` in words.
+pub(crate) fn panicked(how: &str) -> ConnectorError {
     ConnectorError {
         remedy: "nothing yet: the task tries again by itself; report this with the server's log"
             .to_owned(),

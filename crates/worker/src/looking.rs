@@ -7,18 +7,21 @@ use highwater_connector::{ConnectorError, ErrorKind, Hold};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::isolation::isolated;
+use crate::WorkerConfig;
 use crate::pipeline::Pipeline;
 use crate::status::{Held, Status};
 
 /// How often, and how long an answer may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Looking {
-    pub(crate) interval: Duration,
-    pub(crate) timeout: Duration,
+    worker: WorkerConfig,
 }
 
 impl Looking {
+    pub(crate) fn new(worker: &WorkerConfig) -> Self {
+        Self { worker: worker.clone() }
+    }
+
     /// Looks at once and then again and again, until it is dropped. A configuration that cannot be
     /// run leads to no source.
     pub(crate) async fn on(
@@ -30,14 +33,17 @@ impl Looking {
         loop {
             let hold = self.ask(&pipeline).await.map_err(|error| error.what);
             status.send_modify(|status| status.held = Some(Held::now(hold)));
-            tokio::time::sleep(self.interval).await;
+            tokio::time::sleep(self.worker.hold_interval).await;
         }
     }
 
-    async fn ask(self, pipeline: &Pipeline) -> Result<Option<Hold>, ConnectorError> {
-        match timeout(self.timeout, isolated(pipeline.connector.hold(&pipeline.config))).await {
+    async fn ask(&self, pipeline: &Arc<Pipeline>) -> Result<Option<Hold>, ConnectorError> {
+        let limit = self.worker.source_timeout;
+        let pipeline = pipeline.fresh(&self.worker).await?;
+        let asked = pipeline.scrubbed(pipeline.connector.hold(&pipeline.config));
+        match timeout(limit, asked).await {
             Ok(hold) => Ok(hold?.map(|hold| hold.of(&pipeline.name))),
-            Err(_) => Err(silent("what it keeps", self.timeout)),
+            Err(_) => Err(silent("what it keeps", limit)),
         }
     }
 }

@@ -10,7 +10,6 @@ use highwater_kafka::OutgoingRecord;
 use crate::configs::TargetState;
 use crate::exactly_once::Delivery;
 use crate::herder::Herder;
-use crate::isolation::isolated;
 use crate::keys;
 use crate::looking::silent;
 use crate::offsets::{self, StoredOffset};
@@ -46,8 +45,11 @@ impl Herder {
         if let Some(pipeline) = self.plan(name).ok().as_deref().and_then(Plan::sink) {
             return self.sink_offsets(pipeline).await;
         }
+        // What it is given as may be a reference.
+        let planned = self.plan(name).ok();
+        let planned = planned.as_ref().map(|plan| plan.settings.offsets_topic.as_deref());
         let named = properties.get(keys::OFFSETS_TOPIC).map(|topic| topic.trim());
-        let named = named.filter(|topic| !topic.is_empty());
+        let named = planned.unwrap_or(named.filter(|topic| !topic.is_empty()));
         self.shared.offsets.all(named, name).await.map_err(Refusal::Log)
     }
 
@@ -159,10 +161,12 @@ impl Herder {
 
     async fn ask(
         &self,
-        pipeline: &Pipeline,
+        planned: &Arc<Pipeline>,
         change: OffsetChange,
     ) -> Result<Option<SourceOffset>, Refusal> {
-        let asked = isolated(pipeline.connector.check_offset_change(&pipeline.config, &change));
+        let pipeline = planned.fresh(&self.config).await.map_err(Refusal::Connector)?;
+        let asked = pipeline.connector.check_offset_change(&pipeline.config, &change);
+        let asked = pipeline.scrubbed(asked);
         match tokio::time::timeout(self.config.source_timeout, asked).await {
             Ok(Ok(OffsetVerdict::Accepted(offset))) => Ok(offset),
             Ok(Ok(OffsetVerdict::Refused { what, remedy })) => {

@@ -25,7 +25,7 @@ use crate::pipeline::Pipeline;
 use crate::status::Status;
 use crate::task::{Running, StopSignal, Unreported};
 use crate::task_topics::{self, TaskTopics};
-use crate::{tail, topics};
+use crate::{scrubbed, tail, topics};
 
 /// Opens the source of `pipeline` where its stored offset says.
 ///
@@ -184,7 +184,8 @@ async fn start(
         .is_some_and(|offset| pipeline.connector.before_open_transaction(offset).is_some());
     let outbox = Arc::new(Mutex::new(outbox));
     let store: Arc<dyn OffsetStore> = Arc::new(OutboxStore(Arc::clone(&outbox)));
-    let mut task = pipeline.connector.task(&pipeline.config)?;
+    let task = pipeline.connector.task(&pipeline.config)?;
+    let mut task = scrubbed::source(task, &pipeline.scrub);
     let start = Start { offset: origin.offset, generation: origin.mark.generation, tables };
     if let Err(error) = task.start(start, store).await {
         task.stop().await;

@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use highwater_connector::{Config, Problem, SourceConnector, SourcePartition, Topics};
+use highwater_connector::{
+    Config, ConnectorError, Problem, SourceConnector, SourcePartition, Topics,
+};
 
 use crate::WorkerConfig;
 use crate::exactly_once;
 use crate::fencing::Fence;
+use crate::isolation::isolated;
 use crate::keys::{self, TaskSettings};
+use crate::scrub::Scrub;
+use crate::secret_providers::Resolved;
 use crate::topic_creation;
 
 /// Flat text properties, as Kafka Connect keeps them.
@@ -20,6 +25,10 @@ pub(crate) struct Pipeline {
     /// Id of the task.
     pub(crate) task: u32,
     pub(crate) connector: Arc<dyn SourceConnector>,
+    /// Its properties as they are stored, with references.
+    pub(crate) given: Properties,
+    /// Takes what they refer to out of texts.
+    pub(crate) scrub: Scrub,
     pub(crate) config: Config,
     pub(crate) settings: TaskSettings,
     pub(crate) topics: Topics,
@@ -42,10 +51,10 @@ impl Pipeline {
         fence: &Arc<Fence>,
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
-        let (settings, config) = parse(connector.as_ref(), properties, worker)?;
+        let Parsed { settings, config, scrub } = parse(connector.as_ref(), properties, worker)?;
         // The task is made to see whether the values fit each other, and dropped again.
         connector.task(&config).map_err(|error| {
-            vec![Problem { key: "configuration:".to_owned(), message: error.what }]
+            vec![Problem { key: "configuration:".to_owned(), message: scrub.text(&error.what) }]
         })?;
         Ok(Self {
             name: name.to_owned(),
@@ -55,17 +64,47 @@ impl Pipeline {
             fingerprint: connector.fingerprint(&config),
             connector: Arc::clone(connector),
             fence: Arc::clone(fence),
+            given: properties.clone(),
+            scrub,
             config,
             settings,
         })
     }
+
+    /// A call into the connector, isolated, whose error bears no secret of the configuration.
+    pub(crate) async fn scrubbed<T>(
+        &self,
+        call: impl Future<Output = Result<T, ConnectorError>> + Send,
+    ) -> Result<T, ConnectorError> {
+        isolated(call).await.map_err(|error| self.scrub.error(error))
+    }
 }
 
-/// The worker's part of `properties` and the connector's.
+/// The worker's part of a configuration and the connector's.
+pub(crate) struct Parsed {
+    pub(crate) settings: TaskSettings,
+    pub(crate) config: Config,
+    /// Takes what the configuration refers to out of texts.
+    pub(crate) scrub: Scrub,
+}
+
+/// Reads `given`, with what its references lead to now.
 ///
 /// # Errors
 /// All problems of both at once.
 pub(crate) fn parse(
+    connector: &dyn SourceConnector,
+    given: &Properties,
+    worker: &WorkerConfig,
+) -> Result<Parsed, Vec<Problem>> {
+    let Resolved { properties, scrub } = worker.secrets.resolve(given)?;
+    match parse_resolved(connector, &properties, worker) {
+        Ok((settings, config)) => Ok(Parsed { settings, config, scrub }),
+        Err(problems) => Err(scrub.problems(problems, given)),
+    }
+}
+
+fn parse_resolved(
     connector: &dyn SourceConnector,
     properties: &Properties,
     worker: &WorkerConfig,

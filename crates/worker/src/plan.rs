@@ -11,8 +11,10 @@ use crate::fencing::Fence;
 use crate::isolation;
 use crate::keys::{self, TaskSettings};
 use crate::offset_topics;
-use crate::pipeline::{self, Pipeline, Properties};
+use crate::pipeline::{self, Parsed, Pipeline, Properties};
 use crate::plugins::{Plugin, Plugins};
+use crate::references::has_reference;
+use crate::scrub::Scrub;
 use crate::sink_opening::SinkPipeline;
 use crate::task_configs;
 
@@ -41,6 +43,14 @@ impl TaskPlan {
         match self {
             Self::Source(pipeline) => &pipeline.settings,
             Self::Sink(pipeline) => &pipeline.settings,
+        }
+    }
+
+    /// Takes what its configuration refers to out of texts.
+    pub(crate) fn scrub(&self) -> &Scrub {
+        match self {
+            Self::Source(pipeline) => &pipeline.scrub,
+            Self::Sink(pipeline) => &pipeline.scrub,
         }
     }
 
@@ -85,7 +95,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// What the tasks of a sink need to know, all of them the same; none of a source.
-    pub(crate) fn sink(&self) -> Option<&SinkPipeline> {
+    pub(crate) fn sink(&self) -> Option<&Arc<SinkPipeline>> {
         match self.tasks.first()? {
             TaskPlan::Sink(pipeline) => Some(pipeline),
             TaskPlan::Source(_) => None,
@@ -108,6 +118,8 @@ impl Plan {
             Plugin::Sink(sink) => multiply(name, properties, sink, worker),
         };
         isolation::caught(plan).unwrap_or_else(|panic| {
+            let scrub = worker.secrets.resolve(properties).map(|resolved| resolved.scrub);
+            let panic = scrub.unwrap_or_default().text(&panic);
             Err(vec![problem(
                 keys::CLASS,
                 format!("checks this configuration in a way that {panic}"),
@@ -148,15 +160,18 @@ fn divide(
     connector: &Arc<dyn SourceConnector>,
     worker: &WorkerConfig,
 ) -> Result<Plan, Vec<Problem>> {
-    let (settings, config) = pipeline::parse(connector.as_ref(), properties, worker)?;
+    let Parsed { settings, config, scrub } =
+        pipeline::parse(connector.as_ref(), properties, worker)?;
     let topics = connector.topics(&config);
     let named = settings.offsets_topic.as_deref();
     if let Some(problem) = offset_topics::problem(named, &worker.offsets_topic, &topics) {
         return Err(vec![problem]);
     }
     let divided = connector.tasks(properties, &config, settings.tasks_max);
-    let divided = divided.map_err(|error| vec![problem("configuration:", error.what)])?;
+    let divided =
+        divided.map_err(|error| vec![problem("configuration:", scrub.text(&error.what))])?;
     check_number(divided.len(), &settings)?;
+    check_references(properties, &divided)?;
     let fence = Arc::new(Fence::before(divided.len()));
     let task = |(id, task): (u32, &Properties)| {
         Pipeline::plan(name, id, connector, task, &fence, worker).map(Arc::new)
@@ -210,6 +225,21 @@ fn check_number(tasks: usize, settings: &TaskSettings) -> Result<(), Vec<Problem
         return Err(vec![problem("configuration:", message)]);
     }
     Ok(())
+}
+
+/// What a task's configuration has in place of a reference would be stored.
+fn check_references(given: &Properties, divided: &[Properties]) -> Result<(), Vec<Problem>> {
+    let by_reference = given.iter().filter(|(_, value)| has_reference(value));
+    let is_kept = |(key, value): &(&String, &String)| {
+        divided.iter().all(|task| task.get(*key).is_none_or(|own| own == *value))
+    };
+    match by_reference.into_iter().find(|entry| !is_kept(entry)) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let message = "cannot be given by reference: the work is divided by it".to_owned();
+            Err(vec![problem(key, message)])
+        }
+    }
 }
 
 /// Two tasks would overwrite each other's offsets.

@@ -6,6 +6,7 @@ use highwater_connector::{ConfigKey, Importance, KeyType, Problem};
 use serde_json::{Value, json};
 
 use crate::keys;
+use crate::references::is_reference;
 use crate::secrets::MASK;
 
 /// Where a key of the worker stands in a form.
@@ -138,7 +139,7 @@ pub(crate) fn value(
     let default = key.default.filter(|_| key.name != keys::NAME);
     let text = given.get(key.name).map(String::as_str).or(default);
     let shown = match (key.key_type, text) {
-        (KeyType::Password, Some(text)) if !text.is_empty() => Some(MASK),
+        (KeyType::Password, Some(text)) if !text.is_empty() && !is_reference(text) => Some(MASK),
         // What is no number has no value.
         (KeyType::Int { .. }, Some(text)) if text.trim().parse::<i64>().is_err() => None,
         (KeyType::Boolean, Some(text)) if !matches!(text, "true" | "false") => None,

@@ -54,11 +54,12 @@ pub(crate) async fn restore(
         active_topics: Arc::new(ActiveTopics::open(&cluster, config).await?),
         status_topic: config.status_topic.clone(),
         worker_id: config.worker_id.clone(),
+        worker: config.clone(),
         cluster: cluster.clone(),
         fences: Fences::new(&config.configs_topic, &config.group_id, configs.fenced().clone()),
         meters: Meters::default(),
         probe: LogProbe::default(),
-        looking: Looking { interval: config.hold_interval, timeout: config.source_timeout },
+        looking: Looking::new(config),
     };
     let mut records = changed_tasks(&config.configs_topic, &configs, &plans);
     configs.apply_written(&records);

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use crate::WorkerConfig;
 use crate::active_topics::ActiveTopics;
 use crate::cluster::Cluster;
 use crate::counters;
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) active_topics: Arc<ActiveTopics>,
     pub(crate) status_topic: String,
     pub(crate) worker_id: String,
+    /// What tasks are planned with once more when they start.
+    pub(crate) worker: WorkerConfig,
     pub(crate) looking: Looking,
     pub(crate) fences: Fences,
     pub(crate) meters: Meters,
@@ -181,7 +184,7 @@ impl Runner {
 
     /// Waits for another wish; meanwhile what the source keeps is looked at.
     async fn idle(&mut self, pipeline: Option<Arc<Pipeline>>) {
-        let looking = self.shared.looking.on(pipeline, self.status.clone());
+        let looking = self.shared.looking.clone().on(pipeline, self.status.clone());
         tokio::select! {
             () = self.changed() => {}
             never = looking => match never {},
@@ -221,7 +224,7 @@ impl Runner {
         let shown = (self.status.clone(), Arc::clone(&self.meter));
         let signals = Signals { opened, stopped, is_paused, shown };
         let life = live(plan.clone(), Arc::clone(&self.shared), signals);
-        let mut task = tokio::spawn(isolated(life).in_current_span());
+        let mut task = tokio::spawn(life.in_current_span());
         loop {
             tokio::select! {
                 ended = &mut task => return joined(ended),
@@ -347,8 +350,14 @@ struct Signals {
     shown: (watch::Sender<Status>, Arc<TaskMeter>),
 }
 
-/// A task from its opening to its end.
+/// A task from the look at its secrets to its end.
 async fn live(plan: TaskPlan, shared: Arc<Shared>, signals: Signals) -> Result<(), ConnectorError> {
+    let plan = plan.fresh(&shared.worker).await?;
+    let scrub = plan.scrub().clone();
+    isolated(run(plan, shared, signals)).await.map_err(|error| scrub.error(error))
+}
+
+async fn run(plan: TaskPlan, shared: Arc<Shared>, signals: Signals) -> Result<(), ConnectorError> {
     let Shared { cluster, offsets, active_topics, .. } = shared.as_ref();
     let Signals { opened, stopped, is_paused, shown } = signals;
     // Nobody listens any more when the task shall stop already.

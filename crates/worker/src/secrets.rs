@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use highwater_connector::{KeyType, Problem};
 
 use crate::plugins::Plugin;
+use crate::references::is_reference;
 
 /// What is shown in place of a password.
 pub(crate) const MASK: &str = "********";
@@ -24,12 +25,17 @@ fn is_secret(plugin: Option<&Plugin>, key: &str) -> bool {
     }
 }
 
-/// Keys of secrets that are written out, which is all that this release can do.
+/// Whether the value of `key` is a secret that is written out.
+fn is_literal(plugin: Option<&Plugin>, key: &str, value: &str) -> bool {
+    is_secret(plugin, key) && !value.is_empty() && !is_reference(value)
+}
+
+/// Keys of secrets that are written out.
 pub(crate) fn literal<'a>(
     plugin: Option<&Plugin>,
     properties: &'a BTreeMap<String, String>,
 ) -> Vec<&'a str> {
-    let literal = |(key, value): &(&String, &String)| is_secret(plugin, key) && !value.is_empty();
+    let literal = |(key, value): &(&String, &String)| is_literal(plugin, key, value);
     properties.iter().filter(literal).map(|(key, _)| key.as_str()).collect()
 }
 
@@ -41,7 +47,7 @@ pub(crate) fn masked(
     properties
         .iter()
         .map(|(key, value)| {
-            let shown = if is_secret(plugin, key) && !value.is_empty() { MASK } else { value };
+            let shown = if is_literal(plugin, key, value) { MASK } else { value };
             (key.clone(), shown.to_owned())
         })
         .collect()
@@ -95,6 +101,19 @@ mod tests {
         let mut given = map(&[("database.password", MASK)]);
         let problems = unmask(None, &mut given, None).unwrap_err();
         assert_eq!(problems[0].key, "database.password");
+    }
+
+    #[test]
+    fn a_reference_is_shown_and_no_literal() {
+        let stored = map(&[
+            ("database.password", "${env:PGPASSWORD}"),
+            ("api.token", "${vault:a:b}"),
+            ("a.secret", "s3cret${env:A}"),
+        ]);
+        let shown = masked(None, &stored);
+        assert_eq!(shown["database.password"], "${env:PGPASSWORD}");
+        assert_eq!((shown["api.token"].as_str(), shown["a.secret"].as_str()), (MASK, MASK));
+        assert_eq!(literal(None, &stored), ["a.secret", "api.token"]);
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use highwater_connector::AllowedPaths;
 use highwater_kafka::{Bootstrap, KafkaError, Writer, WriterSettings};
 
 use crate::loggers::{Loggers, NoLoggers};
+use crate::secret_providers::SecretProviders;
 
 /// Makes the writer of a task, under the delivery contract that its settings name.
 pub type WriterFactory =
@@ -102,6 +104,8 @@ pub struct WorkerConfig {
     pub start_timeout: Duration,
     /// Largest record that a task sends, in bytes, unless a connector says otherwise.
     pub max_record_bytes: usize,
+    /// Where configurations may take secrets from.
+    pub secrets: SecretProviders,
     /// Levels of log lines, for who may change them over REST.
     pub loggers: Arc<dyn Loggers>,
     /// See [`WriterFactory`].
@@ -128,6 +132,7 @@ impl WorkerConfig {
             hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),
             max_record_bytes: 10 << 20,
+            secrets: SecretProviders::new(AllowedPaths::new("none", []), "none", []),
             loggers: Arc::new(NoLoggers),
             writers: Arc::new(highwater_kafka::writer),
         }

@@ -2,6 +2,7 @@
 //! Connect's form (KIP-875).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use highwater_connector::{ConnectorError, SourceOffset, SourcePartition, Tail, TopicPartition};
 use serde_json::{Map, Value, json};
@@ -28,7 +29,7 @@ impl Herder {
     /// When the log fails.
     pub(crate) async fn sink_offsets(
         &self,
-        pipeline: &SinkPipeline,
+        pipeline: &Arc<SinkPipeline>,
     ) -> Result<Vec<StoredOffset>, Refusal> {
         let group = &pipeline.sink.consumer.group;
         let offsets = self.shared.cluster.admin.group_offsets(group).await.map_err(Refusal::Log)?;
@@ -42,7 +43,7 @@ impl Herder {
     /// sink.
     pub(crate) async fn alter_sink_offsets(
         &self,
-        pipeline: &SinkPipeline,
+        pipeline: &Arc<SinkPipeline>,
         wanted: Vec<Wanted>,
     ) -> Result<(), Refusal> {
         let wishes: Wishes = wanted.iter().map(wish).collect::<Result<_, _>>()?;
@@ -68,7 +69,10 @@ impl Herder {
     ///
     /// # Errors
     /// As [`Self::alter_sink_offsets`].
-    pub(crate) async fn reset_sink_offsets(&self, pipeline: &SinkPipeline) -> Result<(), Refusal> {
+    pub(crate) async fn reset_sink_offsets(
+        &self,
+        pipeline: &Arc<SinkPipeline>,
+    ) -> Result<(), Refusal> {
         let (admin, group) = (&self.shared.cluster.admin, &pipeline.sink.consumer.group);
         let offsets = admin.group_offsets(group).await.map_err(Refusal::Log)?;
         let wishes = offsets.into_keys().map(|partition| (partition, None)).collect();
@@ -76,10 +80,12 @@ impl Herder {
         admin.delete_group(group).await.map(drop).map_err(Refusal::Log)
     }
 
-    async fn ask_sink(&self, pipeline: &SinkPipeline, wishes: &Wishes) -> Result<(), Refusal> {
+    async fn ask_sink(&self, planned: &Arc<SinkPipeline>, wishes: &Wishes) -> Result<(), Refusal> {
         let limit = self.config.source_timeout;
+        let pipeline = planned.fresh(&self.config).await.map_err(Refusal::Connector)?;
         let asked = isolated(pipeline.connector.alter_offsets(&pipeline.config, wishes));
         let failed = |error: ConnectorError| {
+            let error = pipeline.scrub.error(error);
             Refusal::Connector(error.of(&pipeline.name).keeping("the offsets; nothing was changed"))
         };
         match tokio::time::timeout(limit, asked).await {

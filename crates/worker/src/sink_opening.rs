@@ -15,6 +15,9 @@ use crate::dead_letters::DeadLetters;
 use crate::keys::{self, TaskSettings};
 use crate::meter::TaskMeter;
 use crate::pipeline::Properties;
+use crate::scrub::Scrub;
+use crate::scrubbed;
+use crate::secret_providers::Resolved;
 use crate::sink_batch::SinkBatch;
 use crate::sink_desk::Desk;
 use crate::sink_keys::{SinkSettings, sink_keys};
@@ -35,6 +38,10 @@ pub(crate) struct SinkPipeline {
     pub(crate) config: Config,
     pub(crate) settings: TaskSettings,
     pub(crate) sink: SinkSettings,
+    /// Its properties as they are stored, with references.
+    pub(crate) given: Properties,
+    /// Takes what they refer to out of texts.
+    pub(crate) scrub: Scrub,
 }
 
 impl SinkPipeline {
@@ -46,24 +53,37 @@ impl SinkPipeline {
         name: &str,
         task: u32,
         connector: &Arc<dyn SinkConnector>,
-        properties: &Properties,
+        given: &Properties,
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
+        let Resolved { properties, scrub } = worker.secrets.resolve(given)?;
+        let read = Self::read(name, task, connector.as_ref(), &properties, worker);
+        let (config, settings, sink) = read.map_err(|problems| scrub.problems(problems, given))?;
+        // The task is made to see whether the values fit each other, and dropped again.
+        connector.task(&config).map_err(|error| {
+            vec![Problem { key: "configuration:".to_owned(), message: scrub.text(&error.what) }]
+        })?;
+        let (name, connector, given) = (name.to_owned(), Arc::clone(connector), given.clone());
+        Ok(Self { name, task, connector, config, settings, sink, given, scrub })
+    }
+
+    fn read(
+        name: &str,
+        task: u32,
+        connector: &dyn SinkConnector,
+        properties: &Properties,
+        worker: &WorkerConfig,
+    ) -> Result<(Config, TaskSettings, SinkSettings), Vec<Problem>> {
         let mut problems = Vec::new();
         let mut keep = |found: Vec<Problem>| problems.extend(found);
         let also: Vec<_> = keys::worker_keys().into_iter().chain(sink_keys()).collect();
         let config = connector.config().parse(properties, &also).map_err(&mut keep).ok();
         let settings = TaskSettings::read(properties, worker).map_err(&mut keep).ok();
         let sink = SinkSettings::read(name, task, properties).map_err(&mut keep).ok();
-        let (Some(config), Some(settings), Some(sink)) = (config, settings, sink) else {
-            return Err(problems);
-        };
-        // The task is made to see whether the values fit each other, and dropped again.
-        connector.task(&config).map_err(|error| {
-            vec![Problem { key: "configuration:".to_owned(), message: error.what }]
-        })?;
-        let (name, connector) = (name.to_owned(), Arc::clone(connector));
-        Ok(Self { name, task, connector, config, settings, sink })
+        match (config, settings, sink) {
+            (Some(config), Some(settings), Some(sink)) => Ok((config, settings, sink)),
+            _ => Err(problems),
+        }
     }
 }
 
@@ -78,8 +98,8 @@ pub(crate) async fn open(
     paused: watch::Receiver<bool>,
     (status, meter): (watch::Sender<Status>, Arc<TaskMeter>),
 ) -> Result<RunningSink, ConnectorError> {
-    let SinkPipeline { name, task, connector, config, settings, sink } = pipeline;
-    let sink_task = connector.task(config)?;
+    let SinkPipeline { name, task, connector, config, settings, sink, scrub, .. } = pipeline;
+    let sink_task = scrubbed::sink(connector.task(config)?, scrub);
     let errors = &sink.errors;
     let dead_letters = match &errors.dead_letters {
         Some(wanted) if errors.skips => {

@@ -18,6 +18,7 @@ mod panics;
 mod rest;
 mod rest_offsets;
 mod rest_surface;
+mod secrets;
 mod several_tasks;
 mod source;
 mod table_topics;

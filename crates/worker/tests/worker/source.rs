@@ -73,6 +73,8 @@ pub(crate) struct Started {
     pub(crate) tables: usize,
     /// The part of the source that it reads.
     pub(crate) part: String,
+    /// What it logs in with.
+    pub(crate) password: String,
     /// The last position that was reported as stored before.
     pub(crate) told: Option<Place>,
 }
@@ -302,6 +304,7 @@ impl SourceConnector for Fake {
         Ok(Box::new(FakeTask {
             server: self.server.clone(),
             part: config.text("parts").to_owned(),
+            password: config.text("database.password").to_owned(),
             topics: self.topics(config),
             generation: Generation::from_bits(0),
             run: 0,
@@ -314,6 +317,7 @@ impl SourceConnector for Fake {
 struct FakeTask {
     server: Server,
     part: String,
+    password: String,
     topics: Topics,
     generation: Generation,
     run: usize,
@@ -427,6 +431,7 @@ impl SourceTask for FakeTask {
             generation: start.generation,
             tables: start.tables.len(),
             part: self.part.clone(),
+            password: self.password.clone(),
             told,
         });
         Ok(())
