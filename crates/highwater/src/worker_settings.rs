@@ -9,6 +9,7 @@ const REQUEST_TIMEOUT: &str = "How long a request for connectors may take, in mi
 const HEALTH_TIMEOUT: &str = "How long the worker may take to show that it is well, in milliseconds: that a change of a connector could begin, and that the log answers. Longer makes GET /health answer 500.";
 const ALLOWED_ENV: &str = "worker.allowed_env";
 const ALLOWED_ENV_TEXT: &str = "Environment variables of the server that configurations of connectors may refer to, as ${env:NAME}. Whoever may make connectors can read them. Empty: none.";
+const CREATION: &str = "Whether the topics that a source connector writes are made where they are missing, as its topic.creation keys say; else it stops with TOPIC_MISSING. A trail and its schema topic are always made. Kafka Connect's topic.creation.enable.";
 const TRACKING: &str = "Whether the topics that each connector uses are known, for GET /connectors/NAME/topics. Kafka Connect's topic.tracking.enable.";
 const RESET: &str = "Whether they may be forgotten, with PUT /connectors/NAME/topics/reset. Kafka Connect's topic.tracking.allow.reset.";
 
@@ -22,6 +23,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
         key(ALLOWED_ENV, KeyType::List, "", ALLOWED_ENV_TEXT),
         key("worker.request_timeout_ms", millis, "90000", REQUEST_TIMEOUT),
         key("worker.health_timeout_ms", millis, "10000", HEALTH_TIMEOUT),
+        key("worker.topic_creation_enable", KeyType::Boolean, "true", CREATION),
         key("worker.topic_tracking_enable", KeyType::Boolean, "true", TRACKING),
         key("worker.topic_tracking_allow_reset", KeyType::Boolean, "true", RESET),
     ]
@@ -32,6 +34,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
 pub(crate) struct WorkerSettings {
     request_timeout: Duration,
     health_timeout: Duration,
+    creates_topics: bool,
     topic_tracking: TopicTracking,
     /// Environment variables that configurations may refer to.
     allowed_env: Vec<String>,
@@ -52,6 +55,7 @@ impl WorkerSettings {
             allowed_env,
             request_timeout: millis("worker.request_timeout_ms"),
             health_timeout: millis("worker.health_timeout_ms"),
+            creates_topics: config.flag("worker.topic_creation_enable"),
             topic_tracking,
         }
     }
@@ -61,6 +65,7 @@ impl WorkerSettings {
         config.secrets = SecretProviders::new(paths, ALLOWED_ENV, self.allowed_env.clone());
         config.request_timeout = self.request_timeout;
         config.health_timeout = self.health_timeout;
+        config.creates_topics = self.creates_topics;
         config.topic_tracking = self.topic_tracking;
     }
 }

@@ -279,7 +279,12 @@ impl TaskSettings {
             .filter(|(name, _)| keys.iter().any(|key| key.name == name))
             .collect();
         let config = ConfigDef::new(keys).parse(&own, &[])?;
-        let creation = TopicCreation::read(properties, &config, max_record_bytes(&config))?;
+        let creation = TopicCreation::read(
+            properties,
+            &config,
+            max_record_bytes(&config),
+            worker.creates_topics,
+        )?;
         Ok(Self::of(&config, worker, creation))
     }
 

@@ -96,6 +96,8 @@ pub struct WorkerConfig {
     pub request_timeout: Duration,
     /// How long the worker may take to show that it is well.
     pub health_timeout: Duration,
+    /// Whether the topics that a source writes are made where they are missing. A trail always is.
+    pub creates_topics: bool,
     /// See [`TopicTracking`].
     pub topic_tracking: TopicTracking,
     /// How often a source is asked what it keeps for a connector that does not run.
@@ -128,6 +130,7 @@ impl WorkerConfig {
             source_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(90),
             health_timeout: Duration::from_secs(10),
+            creates_topics: true,
             topic_tracking: TopicTracking::default(),
             hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),

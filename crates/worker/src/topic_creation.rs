@@ -48,6 +48,8 @@ pub(crate) struct TopicSettings {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub(crate) struct TopicCreation {
+    /// Whether the worker makes topics at all.
+    enabled: bool,
     groups: Vec<Group>,
     default: TopicSettings,
 }
@@ -75,6 +77,7 @@ impl TopicCreation {
         properties: &Properties,
         config: &Config,
         max_record_bytes: usize,
+        enabled: bool,
     ) -> Result<Self, Vec<Problem>> {
         let names = config.list(GROUPS);
         let mut problems = named_twice(&names);
@@ -89,13 +92,18 @@ impl TopicCreation {
         let inherited = TopicSettings { configs: unsaid.configs, ..default.clone() };
         let others = names.iter().filter(|name| **name != DEFAULT);
         let groups = others.map(|name| reader.group(name, &inherited)).collect();
-        if reader.problems.is_empty() { Ok(Self { groups, default }) } else { Err(reader.problems) }
+        if reader.problems.is_empty() {
+            Ok(Self { enabled, groups, default })
+        } else {
+            Err(reader.problems)
+        }
     }
 
-    /// How this topic is made.
-    pub(crate) fn of(&self, topic: &str) -> &TopicSettings {
+    /// How this topic is made; `None` when others make topics.
+    pub(crate) fn of(&self, topic: &str) -> Option<&TopicSettings> {
         let group = self.groups.iter().find(|group| group.takes(topic));
-        group.map_or(&self.default, |group| &group.settings)
+        let settings = group.map_or(&self.default, |group| &group.settings);
+        self.enabled.then_some(settings)
     }
 }
 
@@ -276,7 +284,7 @@ mod tests {
     #[test]
     fn where_nothing_is_said_age_counts_from_the_append() {
         let creation = read(&[]).unwrap();
-        let made = creation.of("t");
+        let made = creation.of("t").unwrap();
         assert_eq!((made.partitions, made.replication), (1, -1));
         let value = |key: &str| made.configs.get(key).map(String::as_str);
         assert_eq!(value("message.timestamp.type"), Some("LogAppendTime"));
@@ -300,16 +308,16 @@ mod tests {
             ("topic.creation.wide.partitions", "-1"),
         ])
         .unwrap();
-        let partitions = |topic| creation.of(topic).partitions;
-        let policy = |topic| creation.of(topic).configs["cleanup.policy"].as_str();
+        let partitions = |topic| creation.of(topic).unwrap().partitions;
+        let policy = |topic| creation.of(topic).unwrap().configs["cleanup.policy"].as_str();
         assert_eq!((policy("shop.audit"), partitions("shop.audit")), ("compact", 3));
-        assert_eq!(creation.of("shop.audit").replication, 2);
+        assert_eq!(creation.of("shop.audit").unwrap().replication, 2);
         assert_eq!((policy("shop.audit_off"), partitions("shop.audit_off")), ("delete", -1));
         assert_eq!((policy("crm"), partitions("crm")), ("delete", 3));
-        assert_eq!(creation.of("crm").configs["compression.type"], "zstd");
+        assert_eq!(creation.of("crm").unwrap().configs["compression.type"], "zstd");
         // An expression is for the whole name, and options are a group's own, as in Kafka Connect.
         assert_eq!(policy("my.shop.audit"), "delete");
-        assert!(!creation.of("shop.audit").configs.contains_key("compression.type"));
+        assert!(!creation.of("shop.audit").unwrap().configs.contains_key("compression.type"));
     }
 
     #[test]
@@ -321,7 +329,8 @@ mod tests {
             ("topic.creation.a.b.partitions", "7"),
         ])
         .unwrap();
-        assert_eq!((creation.of("x").partitions, creation.of("y").partitions), (1, 7));
+        let partitions = |topic| creation.of(topic).unwrap().partitions;
+        assert_eq!((partitions("x"), partitions("y")), (1, 7));
     }
 
     #[test]

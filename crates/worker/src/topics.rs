@@ -62,23 +62,42 @@ async fn ensure_trail(
     check(admin, trail, Use::Trail).await
 }
 
-/// Makes the topic of a table, or checks it when it exists.
+/// Makes the topic of a table, or checks it when it exists; without `settings` it has to.
 ///
 /// # Errors
-/// As [`ensure_connector`].
+/// As [`ensure_connector`]; `TOPIC_MISSING` when it had to exist.
 pub(crate) async fn ensure_table(
     admin: &Admin,
     topic: &str,
-    settings: &TopicSettings,
+    settings: Option<&TopicSettings>,
 ) -> Result<(), ConnectorError> {
+    match settings {
+        Some(settings) => make(admin, topic, settings).await?,
+        None => exists(admin, topic).await?,
+    }
+    check(admin, topic, Use::Table).await
+}
+
+async fn make(admin: &Admin, topic: &str, settings: &TopicSettings) -> Result<(), ConnectorError> {
     let new = NewTopic {
         name: topic.to_owned(),
         partitions: settings.partitions,
         replication: settings.replication,
         configs: settings.configs.clone(),
     };
-    admin.create_durable_topic(&new).await.map_err(|error| log_error(&error))?;
-    check(admin, topic, Use::Table).await
+    admin.create_durable_topic(&new).await.map(drop).map_err(|error| log_error(&error))
+}
+
+async fn exists(admin: &Admin, topic: &str) -> Result<(), ConnectorError> {
+    let described = admin.describe_topic(topic).await.map_err(|error| log_error(&error))?;
+    described.map(drop).ok_or_else(|| {
+        ConnectorError::stop(
+            "TOPIC_MISSING",
+            ErrorKind::Log,
+            format!("topic {topic} does not exist, and this server makes none for connectors"),
+            "make the topic and restart the connector, or set worker.topic_creation_enable=true",
+        )
+    })
 }
 
 /// Makes a topic of one partition.

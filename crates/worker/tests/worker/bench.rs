@@ -73,11 +73,6 @@ impl Bench {
         newest
     }
 
-    /// A life that is configured otherwise.
-    pub(crate) async fn life_with(&self, config: WorkerConfig) -> Life {
-        Life::start(config, &self.server).await
-    }
-
     /// A life in a runtime of its own, which can be dropped at any moment.
     pub(crate) async fn doomed(&self, config: WorkerConfig) -> Doomed {
         Doomed::start(config, &self.server).await

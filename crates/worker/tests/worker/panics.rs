@@ -45,7 +45,7 @@ async fn a_check_that_panics_or_hangs_refuses_the_configuration() {
     let bench = Bench::start(Server::new(5, 7)).await;
     let mut hurried = bench.config();
     hurried.source_timeout = Duration::from_secs(3);
-    let life = bench.life_with(hurried).await;
+    let life = bench.life_of(hurried).await;
     let checked = |check: &str| {
         let mut config = config("shop");
         config["check"] = json!(check);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use highwater_kafka::{NewTopic, ReadRecord};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, PATIENCE, config};
@@ -94,5 +95,24 @@ async fn a_tables_topic_that_could_take_records_back_is_refused() {
     let status = life.api.until_task("shop", "FAILED").await;
     let trace = status["tasks"][0]["trace"].as_str().unwrap();
     assert!(trace.contains("TOPIC_UNFIT") && trace.contains(TOPIC), "{trace}");
+    life.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_the_worker_makes_no_topics_a_missing_one_is_named_and_an_existing_one_is_written() {
+    let bench = Bench::start(Server::new(3, 7)).await;
+    let mut worker = bench.config();
+    worker.creates_topics = false;
+    let life = bench.life_of(worker).await;
+    life.api.create("shop", tables(&[])).await.expect(201);
+    let status = life.api.until_task("shop", "FAILED").await;
+    let trace = status["tasks"][0]["trace"].as_str().unwrap();
+    assert!(trace.contains("TOPIC_MISSING") && trace.contains(TOPIC), "{trace}");
+    assert!(bench.admin.describe_topic(TOPIC).await.unwrap().is_none());
+
+    bench.admin.create_durable_topic(&NewTopic::of_one(TOPIC)).await.unwrap();
+    let restart = "/connectors/shop/restart?includeTasks=true";
+    life.api.call(Method::POST, restart, None).await.expect(202);
+    tokio::time::timeout(PATIENCE, bench.server.all_told()).await.unwrap();
     life.worker.shutdown().await;
 }
