@@ -1,4 +1,4 @@
-.PHONY: help demo test soak bench-postgres bench-log compat compat-connect mutants-log fuzz docs dist
+.PHONY: help demo test soak bench-postgres bench-log compat compat-connect compat-pipelines mutants-log fuzz docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -18,6 +18,7 @@ help:
 	@echo "make dist          the release as an archive, in target/dist, unpacked and tried"
 	@echo "make compat        other people's Kafka clients against the log, cell by cell"
 	@echo "make compat-connect  Kafka Connect's own worker and ours, asked the same; ON=apache: on one Kafka"
+	@echo "make compat-pipelines  the same file pipelines through Kafka Connect and ours, byte by byte"
 	@echo "make bench-log     the embedded log beside Apache Kafka, in the same run"
 	@echo "make bench-postgres  what a change costs, beside pg_recvlogical and Debezium Engine, in the same run"
 	@echo
@@ -63,6 +64,10 @@ bench-log:
 compat:
 	@testing/install/install.sh test compat
 	@python3 testing/compat/compat.py
+
+compat-pipelines:
+	@testing/install/install.sh test compat
+	@python3 testing/connect/pipelines.py
 
 compat-connect:
 	@testing/install/install.sh test

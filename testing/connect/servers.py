@@ -121,11 +121,11 @@ class Judge:
 class Ours:
     """The binary, on its own log or on the judge's Kafka."""
 
-    def __init__(self, folder, judge):
+    def __init__(self, folder, judge, on_apache=os.environ.get("ON") == "apache"):
         home = os.path.join(folder, "ours")
         os.makedirs(home)
         port, http_port = processes.free_ports(2)
-        log = judge.node if os.environ.get("ON") == "apache" else kafka.Embedded(home, port)
+        log = judge.node if on_apache else kafka.Embedded(home, port)
         self.server = highwater.Server(highwater.build(), home, log, http_port)
         with open(self.server.config, "w", encoding="utf-8") as file:
             file.write(f'[worker]\nallowed_paths = ["{files(folder)}"]\n')

@@ -48,15 +48,18 @@ pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
 pub use highwater_config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};
+pub use highwater_data::{DataError, Header, Schema, SchemaAndValue, Struct, Type, Value, text};
 pub use highwater_protocol::TopicPartition;
 pub use hold::{Claim, Fact, Hold};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
 pub use offset::{Position, SourceOffset, SourcePartition};
-pub use record::{NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord};
-pub use sink::{SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask};
+pub use record::{
+    NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord, ValueRecord,
+};
+pub use sink::{LogRecord, SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask};
 pub use source::{
-    ExactlyOnce, OffsetChange, OffsetStore, OffsetVerdict, Routing, SourceConnector, SourceTask,
-    Start, Topics,
+    ExactlyOnce, OffsetChange, OffsetStore, OffsetVerdict, RecordForm, Routing, SourceConnector,
+    SourceTask, Start, Topics,
 };
 pub use states::{ColumnStates, STATES_HEADER};
 pub use table::{Column, TableDescription, TableKey, qualified_name, schema_topic};

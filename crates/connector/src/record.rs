@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use highwater_data::{Header, SchemaAndValue};
+
 use crate::{ColumnStates, Hw, Position};
 
 /// Header of a record that deletes a row under its old key: the key that the row goes on under.
@@ -40,7 +42,7 @@ pub enum RecordKind {
     TableDescription,
 }
 
-/// One record for the log.
+/// One record for the log, as its bytes: neither transforms nor converters touch it.
 #[derive(Clone, Debug)]
 pub struct SourceRecord {
     /// See [`RecordKind`].
@@ -65,12 +67,36 @@ pub struct SourceRecord {
     pub boundary: bool,
 }
 
+/// One record for the log, as values: the worker transforms it as the connector's configuration
+/// says, and its converters make bytes of it.
+#[derive(Clone, Debug)]
+pub struct ValueRecord {
+    /// Topic it goes to, unless a transform names another.
+    pub topic: Arc<str>,
+    /// Partition it goes to; `None` lets the key choose.
+    pub partition: Option<i32>,
+    /// Key.
+    pub key: SchemaAndValue,
+    /// Value.
+    pub value: SchemaAndValue,
+    /// Headers, in order.
+    pub headers: Vec<Header>,
+    /// When it came to be, in milliseconds since 1970; seen by transforms alone, since the log's own
+    /// time is that of the append (rule L5).
+    pub timestamp: Option<i64>,
+    /// The position that holds once this record is acknowledged.
+    pub position: Arc<dyn Position>,
+    /// Whether a source transaction ends here, so that a task may stop behind it.
+    pub boundary: bool,
+}
+
 /// One thing that a poll yields.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are records: a box would cost each one")]
 pub enum SourceItem {
-    /// A record to write.
+    /// A record to write as it is.
     Record(SourceRecord),
+    /// A record to transform and to convert.
+    Values(ValueRecord),
     /// Nothing to write, but the source moved on to this position while idle (rule P1).
     Idle(Arc<dyn Position>),
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use highwater_data::{Header, SchemaAndValue};
 use highwater_protocol::TopicPartition;
 
 use crate::{Claim, Config, ConfigDef, ConnectorError, Fact};
@@ -17,10 +18,25 @@ use crate::{Claim, Config, ConfigDef, ConnectorError, Fact};
 /// The next offset to read, by partition: every record below it is meant, none from it on.
 pub type SinkOffsets = BTreeMap<TopicPartition, i64>;
 
-/// One record for a sink, as it lies in the log. Cheap to clone.
+/// One record for a sink: what the connector's converters read and its transforms made of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SinkRecord {
-    /// Where it comes from.
+    /// As it lies in the log. A sink's offsets go by this, whatever transforms made of the topic.
+    pub original: LogRecord,
+    /// The topic as transforms name it.
+    pub topic: Arc<str>,
+    /// Key.
+    pub key: SchemaAndValue,
+    /// Value; null in a tombstone.
+    pub value: SchemaAndValue,
+    /// Headers, in order.
+    pub headers: Vec<Header>,
+}
+
+/// A record as it lies in the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogRecord {
+    /// Where it lies.
     pub from: TopicPartition,
     /// Its offset there.
     pub offset: i64,

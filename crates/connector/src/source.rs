@@ -91,6 +91,16 @@ pub enum ExactlyOnce {
     Unsupported,
 }
 
+/// In which form a source yields its records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecordForm {
+    /// As bytes ([`SourceRecord`](crate::SourceRecord)): the connector's own form, which takes neither
+    /// converters nor transforms.
+    Encoded,
+    /// As values ([`ValueRecord`](crate::ValueRecord)).
+    Values,
+}
+
 /// A kind of source: one value a system, shared by all its connectors.
 #[async_trait]
 pub trait SourceConnector: Send + Sync {
@@ -124,6 +134,11 @@ pub trait SourceConnector: Send + Sync {
 
     /// The topics of a connector with this configuration.
     fn topics(&self, config: &Config) -> Topics;
+
+    /// The form of the records of all its tasks.
+    fn form(&self) -> RecordForm {
+        RecordForm::Encoded
+    }
 
     /// Fingerprint of the captured set: changes whenever the event index of a transaction would
     /// be counted differently (rule P4).

@@ -49,4 +49,4 @@ pub use logical::{DAY, Logical};
 pub use plain::{PLAIN_CONVERTERS, PlainConverter, SIMPLE_HEADER_CONVERTER};
 pub use primitive::Primitive;
 pub use schema::{Field, Fields, Schema, Type};
-pub use value::{Map, SchemaAndValue, Struct, Value};
+pub use value::{Header, Map, SchemaAndValue, Struct, Value};

@@ -1,6 +1,7 @@
 //! The converters that need nobody else, by Connect's class names.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use highwater_config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
@@ -106,6 +107,11 @@ fn json_keys() -> Vec<ConfigKey> {
     ]
 }
 
+/// One schema for all values: who remembers what was made of a schema knows it by its identity.
+static OPTIONAL_STRING: LazyLock<Schema> =
+    LazyLock::new(|| Schema::new(Type::String).optional(true));
+static OPTIONAL_BYTES: LazyLock<Schema> = LazyLock::new(|| Schema::new(Type::Bytes).optional(true));
+
 /// The last part of a converter's class, for its full name, that part, or that part without `Converter`.
 fn simple_name(class: &str) -> Option<&'static str> {
     let all = PLAIN_CONVERTERS.iter().chain([&SIMPLE_HEADER_CONVERTER]);
@@ -165,6 +171,9 @@ impl PlainConverter {
             (Self::ByteArray, _) => {
                 Err(DataError::unfit(format!("{} where bytes are wanted", value.kind_name())))
             }
+            (Self::String, Value::String(text)) => {
+                Ok(Some(Bytes::copy_from_slice(text.as_bytes())))
+            }
             (Self::String, _) => text::java(value).map(|text| Some(text.into())),
             (Self::SimpleHeader, _) => text::of(value).map(|text| Some(text.into())),
         }
@@ -180,18 +189,19 @@ impl PlainConverter {
             Self::Primitive(primitive) => primitive.read(bytes.map(AsRef::as_ref)),
             Self::ByteArray => {
                 let value = bytes.map_or(Value::Null, |bytes| Value::Bytes(bytes.clone()));
-                Ok(SchemaAndValue::of(Schema::new(Type::Bytes).optional(true), value))
+                Ok(SchemaAndValue::of(OPTIONAL_BYTES.clone(), value))
             }
             Self::String => {
                 let value = bytes.map(|bytes| utf8_of(bytes).map(Value::text)).transpose()?;
-                Ok(SchemaAndValue::of(
-                    Schema::new(Type::String).optional(true),
-                    value.unwrap_or_default(),
-                ))
+                Ok(SchemaAndValue::of(OPTIONAL_STRING.clone(), value.unwrap_or_default()))
             }
             Self::SimpleHeader => match bytes {
                 None => Ok(SchemaAndValue::default()),
-                Some(bytes) => Ok(infer::parse(utf8_of(bytes)?)),
+                Some(bytes) => Ok(match utf8_of(bytes) {
+                    Ok(text) => infer::parse(text),
+                    // A header that is no text is for others: it is no reason to refuse the record.
+                    Err(_) => SchemaAndValue::of(Type::Bytes, Value::Bytes(bytes.clone())),
+                }),
             },
         }
     }

@@ -241,6 +241,15 @@ pub struct SchemaAndValue {
     pub value: Value,
 }
 
+/// A header of a record. Several of one record may have one name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its value.
+    pub value: SchemaAndValue,
+}
+
 impl SchemaAndValue {
     /// A value without schema.
     pub const fn schemaless(value: Value) -> Self {

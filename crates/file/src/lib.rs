@@ -12,7 +12,6 @@ mod reader;
 mod sink;
 mod source;
 mod source_task;
-mod value;
 mod writer;
 
 pub use sink::FileSinkConnector;

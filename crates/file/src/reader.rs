@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use highwater_connector::{AllowedPaths, ConnectorError, identity};
 
@@ -29,7 +30,7 @@ pub(crate) struct Bounds {
 }
 
 /// A line, and the position behind it.
-pub(crate) type Line = (String, u64);
+pub(crate) type Line = (Arc<str>, u64);
 
 /// See the module's text.
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl Reader {
         let Ok(line) = std::str::from_utf8(line) else {
             return Err(error::not_text(path, begin));
         };
-        let line = line.to_owned();
+        let line = Arc::from(line);
         self.lines.pass(taken);
         self.position += taken as u64;
         Ok(Some((line, self.position)))
@@ -178,7 +179,7 @@ mod tests {
     }
 
     fn line(text: &str, position: u64) -> Line {
-        (text.to_owned(), position)
+        (text.into(), position)
     }
 
     #[test]

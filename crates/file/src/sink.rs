@@ -6,11 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use highwater_connector::{
     AllowedPaths, Claim, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Fact, Importance,
-    KeyType, SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask,
+    KeyType, LogRecord, SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask, Value, text,
 };
 
 use crate::error;
-use crate::value;
 use crate::writer::Writer;
 
 const FILE: &str = "file";
@@ -116,23 +115,30 @@ impl FileSinkTask {
     async fn lines(&self, records: &[SinkRecord]) -> Result<Vec<u8>, ConnectorError> {
         let mut lines = Vec::new();
         for record in records {
-            match value::decode(record.value.as_ref()) {
-                Ok(line) => {
-                    lines.extend_from_slice(line.as_bytes());
-                    lines.push(b'\n');
-                }
-                Err(why) => {
-                    let place = format!("{}@{}", record.from, record.offset);
-                    let error = error::not_a_line(&place, &why);
-                    match &self.context {
-                        Some(context) => context.report(record, error).await?,
-                        None => return Err(error),
-                    }
+            if let Err(error) = append(&mut lines, record) {
+                match &self.context {
+                    Some(context) => context.report(record, error).await?,
+                    None => return Err(error),
                 }
             }
         }
         Ok(lines)
     }
+}
+
+/// The value as Kafka Connect's file sink prints it: as Java's `toString` has it.
+fn append(lines: &mut Vec<u8>, record: &SinkRecord) -> Result<(), ConnectorError> {
+    if let Value::String(line) = &record.value.value {
+        lines.extend_from_slice(line.as_bytes());
+    } else {
+        let line = text::java(&record.value.value).map_err(|why| {
+            let LogRecord { from, offset, .. } = &record.original;
+            error::not_a_line(&format!("{from}@{offset}"), &why.to_string())
+        })?;
+        lines.extend_from_slice(line.as_bytes());
+    }
+    lines.push(b'\n');
+    Ok(())
 }
 
 #[async_trait]

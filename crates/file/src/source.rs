@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use highwater_connector::{
     AllowedPaths, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, ExactlyOnce, Importance,
-    KeyType, OffsetChange, OffsetVerdict, Routing, SourceConnector, SourceOffset, SourcePartition,
-    SourceTask, Topics,
+    KeyType, OffsetChange, OffsetVerdict, RecordForm, Routing, SourceConnector, SourceOffset,
+    SourcePartition, SourceTask, Topics,
 };
 use serde_json::Map;
 
@@ -131,6 +131,10 @@ impl SourceConnector for FileSourceConnector {
 
     fn topics(&self, config: &Config) -> Topics {
         Topics { routing: Routing::Topic(config.text(TOPIC).to_owned()), schema: None }
+    }
+
+    fn form(&self) -> RecordForm {
+        RecordForm::Values
     }
 
     fn fingerprint(&self, config: &Config) -> String {

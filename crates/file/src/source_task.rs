@@ -1,17 +1,16 @@
 //! One running reader of a file.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use highwater_connector::{
-    ColumnStates, ConnectorError, ErrorKind, Fact, OffsetStore, Position, RecordKind, SourceItem,
-    SourceOffset, SourceRecord, SourceTask, Start,
+    ConnectorError, ErrorKind, Fact, OffsetStore, Position, Schema, SchemaAndValue, SourceItem,
+    SourceOffset, SourceTask, Start, Type, Value, ValueRecord,
 };
 
 use crate::reader::{Bounds, Line, Reader};
 use crate::source::{offset_of, position_of};
-use crate::value;
 
 /// How long a poll waits at the end of the file, and for a file that is not there.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -30,6 +29,8 @@ impl Position for Place {
 pub(crate) struct FileSourceTask {
     bounds: Bounds,
     topic: Arc<str>,
+    /// That of a line: the same for all, so that what is made of it is remembered.
+    schema: Schema,
     /// The next byte to read.
     position: u64,
     /// The open file; none while it is not there, and while a thread reads it.
@@ -39,7 +40,8 @@ pub(crate) struct FileSourceTask {
 
 impl FileSourceTask {
     pub(crate) fn new(bounds: Bounds, topic: &str) -> Self {
-        Self { bounds, topic: topic.into(), position: 0, reader: None, at_end: false }
+        let schema = Schema::new(Type::String);
+        Self { bounds, topic: topic.into(), schema, position: 0, reader: None, at_end: false }
     }
 
     /// Reads in a thread of its own: a file can lie on a disk that does not answer.
@@ -62,17 +64,16 @@ impl FileSourceTask {
         Ok(Some(lines))
     }
 
-    fn item(&self, (line, position): &Line) -> SourceItem {
-        SourceItem::Record(SourceRecord {
-            kind: RecordKind::Event,
+    /// A line as Kafka Connect's file source yields it, read at this time.
+    fn item(&self, (line, position): Line, now: Option<i64>) -> SourceItem {
+        SourceItem::Values(ValueRecord {
             topic: Arc::clone(&self.topic),
             partition: None,
-            key: None,
-            value: Some(value::encode(line)),
-            other_key: None,
-            hw: None,
-            states: ColumnStates::default(),
-            position: Arc::new(Place(*position)),
+            key: SchemaAndValue::default(),
+            value: SchemaAndValue::of(self.schema.clone(), Value::String(line)),
+            headers: Vec::new(),
+            timestamp: now,
+            position: Arc::new(Place(position)),
             boundary: true,
         })
     }
@@ -93,7 +94,9 @@ impl SourceTask for FileSourceTask {
         } else {
             tokio::time::sleep(PAUSE).await;
         }
-        Ok(lines.iter().map(|line| self.item(line)).collect())
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let now = now.and_then(|since| i64::try_from(since.as_millis()).ok());
+        Ok(lines.into_iter().map(|line| self.item(line, now)).collect())
     }
 
     /// A file is told nothing.

@@ -95,6 +95,8 @@ fn the_configuration_reference_says_what_the_code_says() {
     let server = crate::settings::definition();
     let fresh = with_section(&page_text, "server keys", &table(server.keys()));
     let fresh = with_section(&fresh, "worker keys", &table(&highwater_worker::worker_keys()));
+    let fresh = with_section(&fresh, "record keys", &table(&highwater_worker::record_keys()));
+    let fresh = with_section(&fresh, "sink keys", &table(&highwater_worker::sink_keys()));
     let fresh = with_section(&fresh, "postgres keys", &table(postgres.config().keys()));
     let allowed = highwater_connector::AllowedPaths::new(crate::settings::ALLOWED_PATHS, []);
     let source = highwater_file::FileSourceConnector::new(allowed.clone());

@@ -377,7 +377,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         )
         .unwrap_or_default(),
         worker_group: worker_group(&config, place)?,
-        worker: WorkerSettings::of(&config),
+        worker: WorkerSettings::of(&config).map_err(|problems| refused(place, &problems))?,
         stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {

@@ -24,7 +24,8 @@ impl Server {
     fn start(dir: &Path) -> Self {
         let settings = format!(
             "data_dir = {:?}\nkafka.listen = '127.0.0.1:0'\nhttp.listen = '127.0.0.1:0'\n\
-             worker.allowed_paths = [{:?}]\n",
+             worker.allowed_paths = [{:?}]\n\
+             worker.value_converter_options = ['schemas.enable=false']\n",
             dir.join("data"),
             dir.join("files"),
         );

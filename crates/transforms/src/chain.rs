@@ -19,6 +19,8 @@ const PREDICATES: &str = "predicates";
 pub struct TransformError {
     /// Its name in the configuration.
     pub transform: String,
+    /// Its class as the configuration names it.
+    pub class: String,
     /// What it met.
     pub error: DataError,
 }
@@ -33,6 +35,7 @@ impl TransformError {
 #[derive(Debug)]
 struct Link {
     name: String,
+    class: String,
     transform: Box<dyn Transform>,
     condition: Option<Condition>,
 }
@@ -91,13 +94,15 @@ impl Chain {
     /// A transform cannot work on it.
     pub fn apply(&self, record: Record) -> Result<Option<Record>, TransformError> {
         let mut record = record;
-        for Link { name, transform, condition } in &self.links {
+        for Link { name, class, transform, condition } in &self.links {
             if condition.as_ref().is_some_and(|condition| !condition.holds(&record)) {
                 continue;
             }
-            let applied = transform
-                .apply(record)
-                .map_err(|error| TransformError { transform: name.clone(), error })?;
+            let applied = transform.apply(record).map_err(|error| TransformError {
+                transform: name.clone(),
+                class: class.clone(),
+                error,
+            })?;
             match applied {
                 Some(next) => record = next,
                 None => return Ok(None),
@@ -188,7 +193,7 @@ fn link(
             Some(Condition { predicate, negate })
         }
     };
-    Ok(Link { name: name.to_owned(), transform, condition })
+    Ok(Link { name: name.to_owned(), class: class.to_owned(), transform, condition })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use highwater_data::{JsonConverter, JsonOptions};
+use highwater_data::{Header, JsonConverter, JsonOptions};
 
-use crate::{Chain, Header, Record};
+use crate::{Chain, Record};
 
 /// A parser's name, and the function that gives it any bytes.
 pub type FuzzEntry = (&'static str, fn(&[u8]));

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use highwater_config::{Config, ConfigKey, KeyType};
 use highwater_data::{
-    DataError, Fields, Map, Schema, SchemaAndValue, SchemaMemo, Struct, Type, Value,
+    DataError, Fields, Header, Map, Schema, SchemaAndValue, SchemaMemo, Struct, Type, Value,
 };
 
 use crate::options::{Problems, REPLACE_NULL, replace_null, required, some_list, wrong};
 use crate::place::{Place, filled, map_of, name, struct_of};
-use crate::record::{Header, Record};
+use crate::record::Record;
 use crate::transform::{Applied, Transform};
 
 const FIELDS: &str = "fields";

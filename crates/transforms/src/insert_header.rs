@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use highwater_config::{Config, ConfigKey, KeyType};
-use highwater_data::infer;
+use highwater_data::{Header, infer};
 
 use crate::options::{Problems, required};
 use crate::place::Place;
-use crate::record::{Header, Record};
+use crate::record::Record;
 use crate::transform::{Applied, Transform};
 
 const HEADER: &str = "header";

@@ -53,5 +53,5 @@ mod value_to_key;
 pub use chain::{Chain, TransformError};
 pub use place::Place;
 pub use predicate::{PREDICATES, Predicate, predicate_keys};
-pub use record::{Header, Record};
+pub use record::Record;
 pub use transform::{Applied, TRANSFORMS, Transform, new_transform, transform_keys};

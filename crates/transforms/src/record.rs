@@ -2,16 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_data::SchemaAndValue;
-
-/// A header of a record.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Header {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its value.
-    pub value: SchemaAndValue,
-}
+use highwater_data::{Header, SchemaAndValue};
 
 /// A record between a source and its converters, or between the converters and a sink.
 #[derive(Clone, PartialEq, Eq, Debug)]

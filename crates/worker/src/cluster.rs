@@ -15,6 +15,8 @@ pub(crate) struct Cluster {
     pub(crate) admin: Admin,
     /// What transactional ids begin with.
     pub(crate) group_id: String,
+    /// The worker's own topics, which no record of a connector goes to.
+    pub(crate) own_topics: [String; 3],
     writers: WriterFactory,
 }
 
@@ -25,6 +27,8 @@ impl Cluster {
             admin: Admin::new(reader.clone()),
             group_id: config.group_id.clone(),
             reader,
+            own_topics: [&config.configs_topic, &config.offsets_topic, &config.status_topic]
+                .map(String::clone),
             writers: std::sync::Arc::clone(&config.writers),
         }
     }

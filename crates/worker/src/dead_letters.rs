@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use highwater_connector::{ConnectorError, SinkRecord, TopicPartition};
+use highwater_connector::{ConnectorError, LogRecord, TopicPartition};
 use highwater_kafka::{NewTopic, OutgoingRecord, Writer};
 
 use crate::cluster::{Cluster, log_error};
@@ -46,7 +46,7 @@ impl DeadLetters {
     /// Sends a letter, waiting while too many are under way.
     pub(crate) async fn send(
         &mut self,
-        record: &SinkRecord,
+        record: &LogRecord,
         cause: &Cause<'_>,
     ) -> Result<(), ConnectorError> {
         let letter = letter(&self.settings, record, cause);
@@ -75,7 +75,7 @@ impl DeadLetters {
 /// How the names of the headers begin.
 const PREFIX: &str = "__connect.errors.";
 
-fn letter(settings: &DeadLetterSettings, record: &SinkRecord, cause: &Cause<'_>) -> OutgoingRecord {
+fn letter(settings: &DeadLetterSettings, record: &LogRecord, cause: &Cause<'_>) -> OutgoingRecord {
     let own = record.headers.iter().map(|(name, value)| (name.clone().into(), value.clone()));
     let mut headers: Vec<(Cow<'static, str>, Bytes)> = own.collect();
     if settings.headers {
@@ -92,7 +92,7 @@ fn letter(settings: &DeadLetterSettings, record: &SinkRecord, cause: &Cause<'_>)
 
 /// Text all of them, numbers too.
 fn context(
-    record: &SinkRecord,
+    record: &LogRecord,
     cause: &Cause<'_>,
 ) -> impl Iterator<Item = (Cow<'static, str>, Bytes)> {
     let Cause { connector, task, stage, class, error } = cause;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_letter_is_the_record_with_its_story_behind_its_own_headers() {
-        let record = SinkRecord {
+        let record = LogRecord {
             from: TopicPartition::new("orders", 2),
             offset: 17,
             timestamp: 5,

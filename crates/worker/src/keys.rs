@@ -9,6 +9,7 @@ use crate::WorkerConfig;
 use crate::backoff::Backoff;
 use crate::boundary::Boundary;
 use crate::exactly_once::{Asked, Delivery, Transactions};
+use crate::record_keys::{self, ErrorSettings};
 use crate::topic_creation::{self, TopicCreation};
 
 /// Key of the connector's name.
@@ -54,6 +55,8 @@ pub(crate) struct TaskSettings {
     /// Where its offsets are stored, if not in the worker's own topic.
     pub(crate) offsets_topic: Option<String>,
     pub(crate) backoff: Backoff,
+    /// What is done about records that cannot be handled.
+    pub(crate) errors: ErrorSettings,
     pub(crate) max_record_bytes: usize,
     /// What the connector asks for.
     pub(crate) exactly_once: Asked,
@@ -70,6 +73,7 @@ pub(crate) struct TaskSettings {
 /// The keys that every connector may carry beside its own, in the order of the reference.
 pub fn worker_keys() -> Vec<ConfigKey> {
     let mut keys = run_keys();
+    keys.extend(record_keys::error_keys());
     keys.extend(transaction_keys());
     keys.extend(topic_keys());
     keys
@@ -299,6 +303,7 @@ impl TaskSettings {
             offsets_topic: Some(config.text(OFFSETS_TOPIC).to_owned())
                 .filter(|topic| !topic.is_empty()),
             backoff: Backoff { cap: millis(RETRY_DELAY_MAX), give_up_after },
+            errors: ErrorSettings::of(config),
             max_record_bytes: max_record_bytes(config),
             exactly_once: match config.text(EXACTLY_ONCE) {
                 "required" => Asked::Required,

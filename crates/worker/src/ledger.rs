@@ -116,6 +116,16 @@ impl Ledger {
         self.idle = Some(position);
     }
 
+    /// A record was left out: it counts as acknowledged once all before it is. So its position is that
+    /// of the last record before it.
+    pub(crate) fn left_out(&mut self, position: Arc<dyn Position>) {
+        self.idle = None;
+        match self.in_flight.back_mut() {
+            Some(last) => last.position = position,
+            None => self.safe = Some(position),
+        }
+    }
+
     /// The log holds a record, and all that were sent before it.
     ///
     /// # Errors
@@ -167,13 +177,8 @@ impl Ledger {
     /// position does while nothing is in flight.
     pub(crate) fn is_due(&self, now: Instant, interval: Duration) -> bool {
         let waited = now.saturating_duration_since(self.stored_at);
-        (self.safe.is_some() && waited >= interval) || self.is_idle_due(now, interval)
-    }
-
-    /// Whether an idle position is due.
-    pub(crate) fn is_idle_due(&self, now: Instant, interval: Duration) -> bool {
-        let waited = now.saturating_duration_since(self.stored_at);
-        self.idle_ready() && waited >= interval.max(IDLE_INTERVAL)
+        (self.safe.is_some() && waited >= interval)
+            || (self.idle_ready() && waited >= interval.max(IDLE_INTERVAL))
     }
 
     fn idle_ready(&self) -> bool {

@@ -43,6 +43,7 @@ fn ack(sequence: u64, partition: i32, offset: i64) -> Acknowledgement {
 enum Step {
     Send { partition: i32 },
     Acknowledge,
+    LeaveOut,
     Idle,
     Store,
     StoreExplicit,
@@ -55,6 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..3_i32).prop_map(|partition| Step::Send { partition }),
         6 => Just(Step::Acknowledge),
         2 => Just(Step::Idle),
+        3 => Just(Step::LeaveOut),
         4 => Just(Step::Store),
         1 => Just(Step::StoreExplicit),
         4 => prop::bool::weighted(0.95).prop_map(|safe| Step::Answer { safe }),
@@ -136,6 +138,13 @@ fn apply(model: &mut Model, ledger: &mut Ledger, step: &Step) -> Result<(), Test
             model.covered = model.in_flight.first().map_or(model.at, |next| next.1 - 1);
         }
         Step::Acknowledge => {}
+        Step::LeaveOut => {
+            let at = model.next();
+            if model.in_flight.is_empty() {
+                model.covered = at;
+            }
+            ledger.left_out(position(at));
+        }
         Step::Idle => {
             let at = model.next();
             if model.in_flight.is_empty() {
@@ -233,6 +242,7 @@ proptest! {
                 (0..2_i32).prop_map(|partition| Step::Send { partition }),
                 Just(Step::Acknowledge),
                 Just(Step::Idle),
+                Just(Step::LeaveOut),
                 Just(Step::Store),
                 Just(Step::Answer { safe: true }),
             ],
@@ -278,6 +288,19 @@ fn an_idle_position_is_due_at_most_once_a_second_and_never_over_records_in_fligh
     ledger.sent(1, None, position(2));
     ledger.idle(position(3));
     assert!(!ledger.is_due(start + 9 * SECOND, short), "a record is in flight");
+}
+
+#[test]
+fn a_record_that_is_left_out_waits_for_those_before_it() {
+    let mut ledger = Ledger::new(Cover::Acknowledged, Tail::default(), Instant::now());
+    ledger.left_out(position(1));
+    assert_eq!(ordinal(&ledger.store().unwrap().offset), 1, "nothing is before it");
+    ledger.stored(Instant::now());
+    ledger.sent(1, None, position(2));
+    ledger.left_out(position(3));
+    assert!(ledger.store().is_none(), "record 2 is in flight");
+    ledger.acknowledged(&ack(1, 0, 0)).unwrap();
+    assert_eq!(ordinal(&ledger.store().unwrap().offset), 3);
 }
 
 #[test]

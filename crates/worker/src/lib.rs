@@ -13,8 +13,9 @@
 //! their operator wants it. The flow of a task, file by file: `runner` runs and restarts it,
 //! `opening` reads what is stored and checks it against the log (`tail`, `origin`), `task` polls
 //! and sends through an `outbox`, whose `ledger` says what may be stored and whose `task_topics`
-//! are made as they come. `herder` changes what
-//! operators want, `rest` is Kafka Connect's REST API in front of it.
+//! are made as they come; values go by way of `source_values`. A sink's task is `sink_task`. What
+//! converts and transforms, for both, is the `record_path`. `herder` changes what operators want,
+//! `rest` is Kafka Connect's REST API in front of it.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -71,6 +72,8 @@ mod plan;
 mod plugin_kinds;
 mod plugins;
 mod pulse;
+mod record_keys;
+mod record_path;
 mod references;
 mod replay;
 mod rest;
@@ -102,6 +105,7 @@ mod sink_opening;
 #[cfg(test)]
 mod sink_scripted;
 mod sink_task;
+mod source_values;
 mod status;
 mod statuses;
 mod tail;
@@ -114,10 +118,15 @@ mod topics;
 mod worker;
 
 pub use counters::describe_metrics;
+pub use highwater_data::Role;
 pub use keys::worker_keys;
 pub use loggers::{LogLevel, Logger, Loggers, NoLoggers, ROOT};
 pub use plugins::Plugin;
+pub use record_keys::record_keys;
 pub use secret_providers::SecretProviders;
-pub use settings::{ExactlyOnceSupport, TopicTracking, WorkerConfig, WriterFactory};
+pub use settings::{
+    ConverterSetting, DefaultConverters, ExactlyOnceSupport, TopicTracking, WorkerConfig,
+    WriterFactory,
+};
 pub use sink_keys::sink_keys;
 pub use worker::{Worker, WorkerError};

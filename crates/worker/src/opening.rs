@@ -22,9 +22,11 @@ use crate::offsets::{self, StoredOffset};
 use crate::origin::{self, Known, Origin};
 use crate::outbox::{Contract, OffsetSlot, Outbox, OutboxStore};
 use crate::pipeline::Pipeline;
+use crate::source_values::SourceValues;
 use crate::status::Status;
 use crate::task::{Running, StopSignal, Unreported};
 use crate::task_topics::{self, TaskTopics};
+use crate::tolerance::Tolerance;
 use crate::{scrubbed, tail, topics};
 
 /// Opens the source of `pipeline` where its stored offset says.
@@ -163,7 +165,9 @@ async fn task_topics(pipeline: &Pipeline, cluster: &Cluster) -> Result<TaskTopic
         known.push((Arc::from(trail.as_str()), task_topics::facts(admin, trail).await?));
         return Ok(TaskTopics::fixed(known));
     }
-    Ok(TaskTopics::fixed(known).with_tables(admin.clone(), pipeline.settings.creation.clone()))
+    let creation = pipeline.settings.creation.clone();
+    let own = cluster.own_topics.clone();
+    Ok(TaskTopics::fixed(known).with_tables(admin.clone(), creation, own))
 }
 
 async fn start(
@@ -192,9 +196,17 @@ async fn start(
         return Err(error);
     }
     let name = pipeline.name.clone();
+    let values = pipeline.path.as_ref().map(|path| SourceValues {
+        path: Arc::clone(path),
+        tolerance: Tolerance::of(&pipeline.settings),
+        meter: Arc::clone(&meter),
+        task: pipeline.task,
+    });
     Ok(Running {
         task,
         outbox,
+        values,
+        trouble: None,
         flush_interval: pipeline.settings.flush_interval,
         in_transaction,
         stop,

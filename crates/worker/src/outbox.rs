@@ -104,6 +104,20 @@ impl Outbox {
     pub(crate) async fn accept(&mut self, record: SourceRecord) -> Result<(), ConnectorError> {
         let kind = record.kind;
         let (outgoing, hw, position) = outgoing(record);
+        self.send(outgoing, hw, position).await?;
+        if kind == RecordKind::TableDescription { self.settle().await } else { Ok(()) }
+    }
+
+    /// Sends a record whose `position` holds once it is acknowledged.
+    ///
+    /// # Errors
+    /// As [`Self::accept`].
+    pub(crate) async fn send(
+        &mut self,
+        outgoing: OutgoingRecord,
+        hw: Option<Hw>,
+        position: Arc<dyn Position>,
+    ) -> Result<(), ConnectorError> {
         let facts = self.topics.ready(&outgoing.topic).await?;
         if facts.compacted && outgoing.key.is_none() {
             return Err(without_key(&outgoing));
@@ -128,10 +142,15 @@ impl Outbox {
             Ok(sequence) => {
                 self.meter.bytes.add(size);
                 self.ledger.sent(sequence, hw, position);
+                Ok(())
             }
-            Err(error) => return Err(self.fail(&error)),
+            Err(error) => Err(self.fail(&error)),
         }
-        if kind == RecordKind::TableDescription { self.settle().await } else { Ok(()) }
+    }
+
+    /// A record is left out; `position` holds once all before it is acknowledged.
+    pub(crate) fn leave_out(&mut self, position: Arc<dyn Position>) {
+        self.ledger.left_out(position);
     }
 
     /// Takes note that the source moved on without a record.
@@ -196,7 +215,8 @@ impl Outbox {
         let is_due = match &self.contract {
             Contract::AtLeastOnce => self.ledger.is_due(now, interval),
             Contract::ExactlyOnce(open) if open.is_open() => open.ends_at_poll(now, in_transaction),
-            Contract::ExactlyOnce(_) => self.ledger.is_idle_due(now, interval),
+            // Nothing was sent, but records may have been left out.
+            Contract::ExactlyOnce(_) => self.ledger.is_due(now, interval),
         };
         if is_due { self.store().await } else { Ok(None) }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use highwater_connector::{
-    Config, ConnectorError, Problem, SourceConnector, SourcePartition, Topics,
+    Config, ConnectorError, Problem, RecordForm, Routing, SourceConnector, SourcePartition, Topics,
 };
 
 use crate::WorkerConfig;
@@ -12,6 +12,8 @@ use crate::exactly_once;
 use crate::fencing::Fence;
 use crate::isolation::isolated;
 use crate::keys::{self, TaskSettings};
+use crate::record_keys::{self, record_keys, without_parts};
+use crate::record_path::RecordPath;
 use crate::scrub::Scrub;
 use crate::secret_providers::Resolved;
 use crate::topic_creation;
@@ -34,6 +36,8 @@ pub(crate) struct Pipeline {
     pub(crate) topics: Topics,
     pub(crate) partition: SourcePartition,
     pub(crate) fingerprint: String,
+    /// What lies between the source and the log, where the source yields values.
+    pub(crate) path: Option<Arc<RecordPath>>,
     /// What has to be passed before it starts, exactly-once.
     pub(crate) fence: Arc<Fence>,
 }
@@ -51,7 +55,8 @@ impl Pipeline {
         fence: &Arc<Fence>,
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
-        let Parsed { settings, config, scrub } = parse(connector.as_ref(), properties, worker)?;
+        let Parsed { settings, config, path, scrub } =
+            parse(connector.as_ref(), properties, worker)?;
         // The task is made to see whether the values fit each other, and dropped again.
         connector.task(&config).map_err(|error| {
             vec![Problem { key: "configuration:".to_owned(), message: scrub.text(&error.what) }]
@@ -65,6 +70,7 @@ impl Pipeline {
             connector: Arc::clone(connector),
             fence: Arc::clone(fence),
             given: properties.clone(),
+            path,
             scrub,
             config,
             settings,
@@ -80,10 +86,61 @@ impl Pipeline {
     }
 }
 
+/// What lies between the source and the log.
+fn path(
+    properties: &Properties,
+    topics: &Topics,
+    worker: &WorkerConfig,
+    scrub: &Scrub,
+) -> Result<Arc<RecordPath>, Vec<Problem>> {
+    let path = RecordPath::new(properties, &worker.converters, scrub)?;
+    match (&topics.routing, path.rerouting()) {
+        // Rule R2: a trail holds all that its source has committed.
+        (Routing::Trail(trail), Some(transform)) => Err(vec![Problem {
+            key: record_keys::TRANSFORMS.to_owned(),
+            message: format!(
+                "has {transform}, which may drop records or send them elsewhere; {trail} is a trail, \
+                 which holds all of them"
+            ),
+        }]),
+        _ => Ok(Arc::new(path)),
+    }
+}
+
+/// The connector's part of `properties`. Converters and transforms check their own options.
+fn own_config(
+    connector: &dyn SourceConnector,
+    properties: &Properties,
+) -> Result<Config, Vec<Problem>> {
+    let mut also = keys::worker_keys();
+    if connector.form() == RecordForm::Values {
+        also.extend(record_keys());
+        return connector.config().parse(&without_parts(properties), &also);
+    }
+    let is_own = |key: &str| connector.config().keys().iter().any(|own| own.name == key);
+    let strange = record_keys::of_parts(properties, is_own);
+    let others = properties.iter().filter(|(key, _)| !strange.contains(key));
+    let others = others.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let parsed = connector.config().parse(&others, &also);
+    if strange.is_empty() {
+        return parsed;
+    }
+    let not_taken = |key| Problem {
+        key,
+        message:
+            "is not taken: the records of this connector have a form of their own, which neither \
+                  converters nor transforms change"
+                .to_owned(),
+    };
+    Err(strange.into_iter().map(not_taken).chain(parsed.err().unwrap_or_default()).collect())
+}
+
 /// The worker's part of a configuration and the connector's.
 pub(crate) struct Parsed {
     pub(crate) settings: TaskSettings,
     pub(crate) config: Config,
+    /// What lies between the source and the log, where the source yields values.
+    pub(crate) path: Option<Arc<RecordPath>>,
     /// Takes what the configuration refers to out of texts.
     pub(crate) scrub: Scrub,
 }
@@ -98,8 +155,17 @@ pub(crate) fn parse(
     worker: &WorkerConfig,
 ) -> Result<Parsed, Vec<Problem>> {
     let Resolved { properties, scrub } = worker.secrets.resolve(given)?;
-    match parse_resolved(connector, &properties, worker) {
-        Ok((settings, config)) => Ok(Parsed { settings, config, scrub }),
+    let parsed = parse_resolved(connector, &properties, worker).and_then(|(settings, config)| {
+        let path = match connector.form() {
+            RecordForm::Encoded => None,
+            RecordForm::Values => {
+                Some(path(&properties, &connector.topics(&config), worker, &scrub)?)
+            }
+        };
+        Ok((settings, config, path))
+    });
+    match parsed {
+        Ok((settings, config, path)) => Ok(Parsed { settings, config, path, scrub }),
         Err(problems) => Err(scrub.problems(problems, given)),
     }
 }
@@ -112,7 +178,7 @@ fn parse_resolved(
     let settings = TaskSettings::read(properties, worker);
     let mut known = properties.clone();
     known.retain(|key, _| !topic_creation::is_of_a_group(key));
-    let config = connector.config().parse(&known, &keys::worker_keys());
+    let config = own_config(connector, &known);
     match (settings, config) {
         (Ok(settings), Ok(config)) => {
             let problems = exactly_once::problems(

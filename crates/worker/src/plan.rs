@@ -160,7 +160,7 @@ fn divide(
     connector: &Arc<dyn SourceConnector>,
     worker: &WorkerConfig,
 ) -> Result<Plan, Vec<Problem>> {
-    let Parsed { settings, config, scrub } =
+    let Parsed { settings, config, scrub, .. } =
         pipeline::parse(connector.as_ref(), properties, worker)?;
     let topics = connector.topics(&config);
     let named = settings.offsets_topic.as_deref();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_connector::{ConfigDef, SinkConnector, SourceConnector};
+use highwater_connector::{ConfigDef, RecordForm, SinkConnector, SourceConnector};
 
 /// A kind of connector.
 #[derive(Clone)]
@@ -34,6 +34,14 @@ impl Plugin {
         match self {
             Self::Source(source) => source.config(),
             Self::Sink(sink) => sink.config(),
+        }
+    }
+
+    /// Whether its records are converted and transformed.
+    pub(crate) fn has_values(&self) -> bool {
+        match self {
+            Self::Source(source) => source.form() == RecordForm::Values,
+            Self::Sink(_) => true,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::pipeline::Properties;
 use crate::plan;
 use crate::plugin_kinds::{self, Part};
 use crate::plugins::Plugin;
+use crate::record_keys::record_keys;
 use crate::rest::App;
 use crate::rest_definitions::{self as definitions, definition};
 use crate::rest_error::Refusal;
@@ -78,6 +79,9 @@ pub(crate) async fn config(
 fn keys_of(plugin: &Plugin) -> Vec<ConfigKey> {
     let mut defined = plugin.config().keys().to_vec();
     defined.extend(keys::worker_keys());
+    if plugin.has_values() {
+        defined.extend(record_keys());
+    }
     if matches!(plugin, Plugin::Sink(_)) {
         defined.extend(sink_keys());
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use highwater_connector::{KeyType, Problem};
 
 use crate::plugins::Plugin;
+use crate::record_keys::is_secret_of_part;
 use crate::references::is_reference;
 
 /// What is shown in place of a password.
@@ -15,6 +16,9 @@ const SUSPECT: [&str; 5] = ["password", "secret", "token", "credential", "privat
 
 /// Whether the value of `key` must never be shown.
 fn is_secret(plugin: Option<&Plugin>, key: &str) -> bool {
+    if is_secret_of_part(key) {
+        return true;
+    }
     match plugin {
         Some(plugin) => plugin
             .config()

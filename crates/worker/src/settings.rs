@@ -1,10 +1,12 @@
 //! Settings of a worker.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_connector::AllowedPaths;
+use highwater_connector::{AllowedPaths, Problem};
+use highwater_data::{Converter, Role, SIMPLE_HEADER_CONVERTER};
 use highwater_kafka::{Bootstrap, KafkaError, Writer, WriterSettings};
 
 use crate::loggers::{Loggers, NoLoggers};
@@ -67,6 +69,57 @@ pub enum TopicTracking {
     Off,
 }
 
+/// A converter that is set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConverterSetting {
+    /// Its class, in full or short.
+    pub class: String,
+    /// Its options, without the prefix of a place.
+    pub options: BTreeMap<String, String>,
+}
+
+impl ConverterSetting {
+    /// The converter of this class with these options.
+    ///
+    /// # Errors
+    /// There is none for this place, or an option does not fit.
+    pub fn new(
+        class: &str,
+        options: BTreeMap<String, String>,
+        role: Role,
+    ) -> Result<Self, Vec<Problem>> {
+        Converter::new(class, &options, role)?;
+        Ok(Self { class: class.to_owned(), options })
+    }
+
+    fn plain(class: &str) -> Self {
+        Self { class: class.to_owned(), options: BTreeMap::new() }
+    }
+}
+
+/// What converts the records of a connector that names no converter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DefaultConverters {
+    /// Keys.
+    pub key: ConverterSetting,
+    /// Values.
+    pub value: ConverterSetting,
+    /// Headers.
+    pub header: ConverterSetting,
+}
+
+impl Default for DefaultConverters {
+    /// As the file has it that Kafka Connect's workers start with.
+    fn default() -> Self {
+        const JSON: &str = "org.apache.kafka.connect.json.JsonConverter";
+        Self {
+            key: ConverterSetting::plain(JSON),
+            value: ConverterSetting::plain(JSON),
+            header: ConverterSetting::plain(SIMPLE_HEADER_CONVERTER),
+        }
+    }
+}
+
 /// What a worker runs with.
 #[derive(Clone)]
 pub struct WorkerConfig {
@@ -108,6 +161,8 @@ pub struct WorkerConfig {
     pub max_record_bytes: usize,
     /// Where configurations may take secrets from.
     pub secrets: SecretProviders,
+    /// See [`DefaultConverters`].
+    pub converters: DefaultConverters,
     /// Levels of log lines, for who may change them over REST.
     pub loggers: Arc<dyn Loggers>,
     /// See [`WriterFactory`].
@@ -136,6 +191,7 @@ impl WorkerConfig {
             start_timeout: Duration::from_secs(30),
             max_record_bytes: 10 << 20,
             secrets: SecretProviders::new(AllowedPaths::new("none", []), "none", []),
+            converters: DefaultConverters::default(),
             loggers: Arc::new(NoLoggers),
             writers: Arc::new(highwater_kafka::writer),
         }

@@ -1,26 +1,55 @@
 //! Records on their way to a sink, and when to try again those that it has not accepted.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use highwater_connector::{SinkRecord, TopicPartition};
+use highwater_connector::{LogRecord, SinkRecord, TopicPartition};
 use tokio::time::Instant;
 
 /// See the module's text. Empty when the sink has accepted all that was read.
 #[derive(Default)]
 pub(crate) struct SinkBatch {
+    /// Ready for the sink.
     records: Vec<SinkRecord>,
-    /// Since when the sink takes none of them, and how often it was asked.
+    /// Behind them, as they lie in the log.
+    raw: VecDeque<LogRecord>,
+    /// Since when nothing goes on, and how often it was tried.
     refused: Option<(Instant, u32)>,
     not_before: Option<Instant>,
 }
 
 impl SinkBatch {
-    pub(crate) fn of(records: Vec<SinkRecord>) -> Self {
-        Self { records, refused: None, not_before: None }
+    pub(crate) fn of(raw: VecDeque<LogRecord>) -> Self {
+        Self { raw, ..Self::default() }
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.records.is_empty()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.raw.is_empty()
+    }
+
+    /// All of them, as they lie in the log.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &LogRecord> {
+        self.records.iter().map(|record| &record.original).chain(&self.raw)
+    }
+
+    /// Those that are not made ready yet.
+    pub(crate) const fn raw(&self) -> &VecDeque<LogRecord> {
+        &self.raw
+    }
+
+    /// Takes the first of [`Self::raw`], of which something becomes.
+    pub(crate) fn take(&mut self) -> Option<LogRecord> {
+        self.raw.pop_front()
+    }
+
+    /// The record that was taken is ready.
+    pub(crate) fn ready(&mut self, record: SinkRecord) {
+        self.records.push(record);
+    }
+
+    /// What was refused goes on after all.
+    pub(crate) const fn goes_on(&mut self) {
+        self.refused = None;
     }
 
     pub(crate) fn records(&self) -> &[SinkRecord] {
@@ -46,7 +75,7 @@ impl SinkBatch {
         self.not_before = None;
     }
 
-    /// The sink accepted nothing: which attempt that was, and how long it has gone on.
+    /// Nothing went on: which attempt that was, and how long it has gone on.
     pub(crate) fn refused(&mut self) -> (u32, Duration) {
         let (since, attempts) = self.refused.get_or_insert((Instant::now(), 0));
         *attempts = attempts.saturating_add(1);
@@ -60,7 +89,8 @@ impl SinkBatch {
 
     /// Drops what comes from this partition: it is read elsewhere.
     pub(crate) fn forget(&mut self, partition: &TopicPartition) {
-        self.records.retain(|record| record.from != *partition);
+        self.records.retain(|record| record.original.from != *partition);
+        self.raw.retain(|record| record.from != *partition);
     }
 
     /// Drops everything.

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use highwater_connector::{ConnectorError, SinkContext, SinkOffsets, SinkRecord, TopicPartition};
+use highwater_connector::{
+    ConnectorError, LogRecord, SinkContext, SinkOffsets, SinkRecord, TopicPartition,
+};
 use tokio::sync::Mutex;
 
 use crate::dead_letters::{Cause, DeadLetters};
@@ -53,7 +55,7 @@ impl Desk {
     /// When it cannot be put elsewhere; its offset is then never passed.
     pub(crate) async fn skip(
         &self,
-        record: &SinkRecord,
+        record: &LogRecord,
         stage: Stage,
         class: &str,
         error: &ConnectorError,
@@ -77,13 +79,13 @@ impl Desk {
         }
     }
 
-    fn log(&self, record: &SinkRecord, stage: Stage, error: &ConnectorError) {
+    fn log(&self, record: &LogRecord, stage: Stage, error: &ConnectorError) {
         if !self.tolerance.logs {
             return;
         }
         let (stage, task) = (stage.name(), self.task);
         if self.tolerance.logs_records {
-            let SinkRecord { from, offset, timestamp, .. } = record;
+            let LogRecord { from, offset, timestamp, .. } = record;
             tracing::error!(%error, stage, task, %from, offset, timestamp, "a record is skipped");
         } else {
             tracing::error!(%error, stage, task, "a record is skipped");
@@ -130,7 +132,7 @@ impl SinkContext for Desk {
         error: ConnectorError,
     ) -> Result<(), ConnectorError> {
         match self.tolerance.judge_report() {
-            Verdict::Skip => self.skip(record, Stage::TaskPut, self.class, &error).await,
+            Verdict::Skip => self.skip(&record.original, Stage::TaskPut, self.class, &error).await,
             Verdict::Again(_) | Verdict::Stop => {
                 self.meter.record_failures.one();
                 Err(error)

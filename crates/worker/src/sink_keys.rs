@@ -8,12 +8,10 @@ use highwater_kafka::{ConsumerSettings, OffsetReset, Subscription};
 
 use crate::pipeline::Properties;
 use crate::tolerance::DeadLetterSettings;
+use crate::topics::{RESERVED, is_internal};
 
 const TOPICS: &str = "topics";
 const TOPICS_REGEX: &str = "topics.regex";
-const TOLERANCE: &str = "errors.tolerance";
-const LOG: &str = "errors.log.enable";
-const LOG_RECORDS: &str = "errors.log.include.messages";
 const DEAD_LETTERS: &str = "errors.deadletterqueue.topic.name";
 const DEAD_LETTER_REPLICAS: &str = "errors.deadletterqueue.topic.replication.factor";
 const DEAD_LETTER_HEADERS: &str = "errors.deadletterqueue.context.headers.enable";
@@ -29,23 +27,11 @@ const SESSION: &str = "consumer.override.session.timeout.ms";
 const HEARTBEAT: &str = "consumer.override.heartbeat.interval.ms";
 const METADATA_AGE: &str = "consumer.override.metadata.max.age.ms";
 
-/// How the names of the server's own topics begin.
-const RESERVED: &str = "highwater.";
-
-/// What a sink does about records that it cannot handle.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct ErrorSettings {
-    pub(crate) skips: bool,
-    pub(crate) logs: bool,
-    pub(crate) logs_records: bool,
-    pub(crate) dead_letters: Option<DeadLetterSettings>,
-}
-
 /// The keys that every sink may carry beside its own and [`crate::worker_keys`], in the order of the
 /// reference.
 pub fn sink_keys() -> Vec<ConfigKey> {
     let mut keys = topic_keys();
-    keys.extend(error_keys());
+    keys.extend(dead_letter_keys());
     keys.extend(group_keys());
     keys.extend(fetch_keys());
     keys
@@ -76,30 +62,8 @@ fn topic_keys() -> Vec<ConfigKey> {
     ]
 }
 
-fn error_keys() -> Vec<ConfigKey> {
+fn dead_letter_keys() -> Vec<ConfigKey> {
     vec![
-        ConfigKey::new(
-            TOLERANCE,
-            KeyType::Choice(&["none", "all"]),
-            Some("none"),
-            Importance::Medium,
-            "`none`: the task fails at a record that cannot be handled. `all`: it goes on without it.",
-        ),
-        ConfigKey::new(
-            LOG,
-            KeyType::Boolean,
-            Some("false"),
-            Importance::Medium,
-            "Whether each record that cannot be handled has a line in the server's log.",
-        ),
-        ConfigKey::new(
-            LOG_RECORDS,
-            KeyType::Boolean,
-            Some("false"),
-            Importance::Medium,
-            "Whether that line says where the record lies: topic, partition, offset and timestamp. \
-             What it holds is never logged.",
-        ),
         ConfigKey::new(
             DEAD_LETTERS,
             KeyType::String,
@@ -220,7 +184,8 @@ fn fetch_keys() -> Vec<ConfigKey> {
 /// What a sink's configuration says to the worker.
 pub(crate) struct SinkSettings {
     pub(crate) consumer: ConsumerSettings,
-    pub(crate) errors: ErrorSettings,
+    /// Where records go that cannot be handled, if they are not only left out.
+    pub(crate) dead_letters: Option<DeadLetterSettings>,
 }
 
 impl SinkSettings {
@@ -241,12 +206,12 @@ impl SinkSettings {
             .collect();
         let config = ConfigDef::new(keys).parse(&own, &[])?;
         let subscription = subscription(&config).map_err(|problem| vec![problem])?;
-        let errors = errors(&config).map_err(|problem| vec![problem])?;
+        let dead_letters = dead_letters(&config).map_err(|problem| vec![problem])?;
         let consumer = consumer(name, task, &config, subscription);
         if consumer.heartbeat_interval * 3 > consumer.session_timeout {
             return Err(vec![problem(HEARTBEAT, "is more than a third of session.timeout.ms")]);
         }
-        Ok(Self { consumer, errors })
+        Ok(Self { consumer, dead_letters })
     }
 }
 
@@ -264,12 +229,7 @@ fn subscription(config: &Config) -> Result<Subscription, Problem> {
     }
 }
 
-/// Rule A4: what lies there is for the server and admins.
-fn is_internal(topic: &str) -> bool {
-    topic.starts_with(RESERVED) || matches!(topic, "__consumer_offsets" | "__transaction_state")
-}
-
-fn errors(config: &Config) -> Result<ErrorSettings, Problem> {
+fn dead_letters(config: &Config) -> Result<Option<DeadLetterSettings>, Problem> {
     let topic = config.text(DEAD_LETTERS);
     if is_internal(topic) {
         return Err(problem(DEAD_LETTERS, format!("names {topic}, which is the server's own")));
@@ -278,16 +238,11 @@ fn errors(config: &Config) -> Result<ErrorSettings, Problem> {
         return Err(problem(DEAD_LETTERS, "is one of the topics that are read"));
     }
     let headers = config.flag(DEAD_LETTER_HEADERS);
-    Ok(ErrorSettings {
-        skips: config.text(TOLERANCE) == "all",
-        logs: config.flag(LOG),
-        logs_records: config.flag(LOG_RECORDS),
-        dead_letters: (!topic.is_empty()).then(|| DeadLetterSettings {
-            topic: topic.to_owned(),
-            replication: i16::try_from(config.int(DEAD_LETTER_REPLICAS)).unwrap_or(-1),
-            headers,
-        }),
-    })
+    Ok((!topic.is_empty()).then(|| DeadLetterSettings {
+        topic: topic.to_owned(),
+        replication: i16::try_from(config.int(DEAD_LETTER_REPLICAS)).unwrap_or(-1),
+        headers,
+    }))
 }
 
 fn consumer(
@@ -342,7 +297,7 @@ mod tests {
         let consumer = settings.consumer;
         assert_eq!((consumer.group.as_str(), consumer.reset), ("connect-s", OffsetReset::Earliest));
         assert_eq!((consumer.max_poll_records, consumer.instance_id), (500, None));
-        assert!(!settings.errors.skips && settings.errors.dead_letters.is_none());
+        assert!(settings.dead_letters.is_none());
     }
 
     #[test]
@@ -353,17 +308,16 @@ mod tests {
             (INSTANCE, "node"),
             (RESET, "none"),
             (MAX_POLL_RECORDS, "7"),
-            (TOLERANCE, "all"),
             (DEAD_LETTERS, "dead"),
             (DEAD_LETTER_REPLICAS, "3"),
         ]);
-        let SinkSettings { consumer, errors } = settings.unwrap();
+        let SinkSettings { consumer, dead_letters } = settings.unwrap();
         assert_eq!((consumer.group.as_str(), consumer.reset), ("g", OffsetReset::None));
         assert_eq!(consumer.instance_id.as_deref(), Some("node-2"));
         assert_eq!(consumer.max_poll_records, 7);
         let letters =
             DeadLetterSettings { topic: "dead".to_owned(), replication: 3, headers: false };
-        assert!(errors.skips && errors.dead_letters == Some(letters));
+        assert_eq!(dead_letters, Some(letters));
     }
 
     #[test]

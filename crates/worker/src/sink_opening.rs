@@ -15,6 +15,8 @@ use crate::dead_letters::DeadLetters;
 use crate::keys::{self, TaskSettings};
 use crate::meter::TaskMeter;
 use crate::pipeline::Properties;
+use crate::record_keys::{record_keys, without_parts};
+use crate::record_path::RecordPath;
 use crate::scrub::Scrub;
 use crate::scrubbed;
 use crate::secret_providers::Resolved;
@@ -38,6 +40,8 @@ pub(crate) struct SinkPipeline {
     pub(crate) config: Config,
     pub(crate) settings: TaskSettings,
     pub(crate) sink: SinkSettings,
+    /// What lies between the log and the sink.
+    pub(crate) path: Arc<RecordPath>,
     /// Its properties as they are stored, with references.
     pub(crate) given: Properties,
     /// Takes what they refer to out of texts.
@@ -57,14 +61,22 @@ impl SinkPipeline {
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
         let Resolved { properties, scrub } = worker.secrets.resolve(given)?;
+        let path = RecordPath::new(&properties, &worker.converters, &scrub);
         let read = Self::read(name, task, connector.as_ref(), &properties, worker);
-        let (config, settings, sink) = read.map_err(|problems| scrub.problems(problems, given))?;
+        let ((config, settings, sink), path) = match (read, path) {
+            (Ok(read), Ok(path)) => (read, Arc::new(path)),
+            (read, path) => {
+                let mut problems = read.err().unwrap_or_default();
+                problems.extend(path.err().unwrap_or_default());
+                return Err(scrub.problems(problems, given));
+            }
+        };
         // The task is made to see whether the values fit each other, and dropped again.
         connector.task(&config).map_err(|error| {
             vec![Problem { key: "configuration:".to_owned(), message: scrub.text(&error.what) }]
         })?;
         let (name, connector, given) = (name.to_owned(), Arc::clone(connector), given.clone());
-        Ok(Self { name, task, connector, config, settings, sink, given, scrub })
+        Ok(Self { name, task, connector, config, settings, sink, path, given, scrub })
     }
 
     fn read(
@@ -76,8 +88,11 @@ impl SinkPipeline {
     ) -> Result<(Config, TaskSettings, SinkSettings), Vec<Problem>> {
         let mut problems = Vec::new();
         let mut keep = |found: Vec<Problem>| problems.extend(found);
-        let also: Vec<_> = keys::worker_keys().into_iter().chain(sink_keys()).collect();
-        let config = connector.config().parse(properties, &also).map_err(&mut keep).ok();
+        let mut also = keys::worker_keys();
+        also.extend(record_keys());
+        also.extend(sink_keys());
+        let others = without_parts(properties);
+        let config = connector.config().parse(&others, &also).map_err(&mut keep).ok();
         let settings = TaskSettings::read(properties, worker).map_err(&mut keep).ok();
         let sink = SinkSettings::read(name, task, properties).map_err(&mut keep).ok();
         match (config, settings, sink) {
@@ -98,22 +113,15 @@ pub(crate) async fn open(
     paused: watch::Receiver<bool>,
     (status, meter): (watch::Sender<Status>, Arc<TaskMeter>),
 ) -> Result<RunningSink, ConnectorError> {
-    let SinkPipeline { name, task, connector, config, settings, sink, scrub, .. } = pipeline;
+    let SinkPipeline { name, task, connector, config, settings, sink, path, scrub, .. } = pipeline;
     let sink_task = scrubbed::sink(connector.task(config)?, scrub);
-    let errors = &sink.errors;
-    let dead_letters = match &errors.dead_letters {
-        Some(wanted) if errors.skips => {
+    let tolerance = Tolerance::of(settings);
+    let dead_letters = match &sink.dead_letters {
+        Some(wanted) if tolerance.skips => {
             let largest = settings.max_record_bytes.saturating_add(LETTER_HEADERS);
             Some(Mutex::new(DeadLetters::open(wanted.clone(), cluster, largest).await?))
         }
         _ => None,
-    };
-    let tolerance = Tolerance {
-        skips: errors.skips,
-        backoff: settings.backoff,
-        logs: errors.logs,
-        logs_records: errors.logs_records,
-        dead_letters: errors.dead_letters.clone(),
     };
     let desk = Desk {
         connector: name.clone(),
@@ -130,6 +138,7 @@ pub(crate) async fn open(
         task: sink_task,
         consumer: Consumer::start(&cluster.reader, sink.consumer.clone()),
         desk: Arc::new(desk),
+        path: Arc::clone(path),
         group: sink.consumer.group.clone(),
         flush_interval: settings.flush_interval,
         flush_timeout: flush_timeout(sink.consumer.max_poll_interval),

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig, GroupSettings};
 use highwater_connector::{
     Config, ConfigDef, ConnectorError, ErrorKind, SinkConnector, SinkContext, SinkOffsets,
-    SinkRecord, SinkTask, TopicPartition,
+    SinkRecord, SinkTask, TopicPartition, Value,
 };
 use highwater_kafka::{NewTopic, OutgoingRecord, WriterSettings, at_least_once};
 use highwater_log::{Log, LogConfig, RealFileSystem};
@@ -48,6 +48,8 @@ pub(crate) struct Shelf {
     pub(crate) rewind: Option<(TopicPartition, i64)>,
     /// Offsets that `put` was given, whatever became of them.
     pub(crate) given: Vec<i64>,
+    /// The topics of the same, as transforms call them.
+    pub(crate) topics: Vec<String>,
     /// How often it was asked what is durable.
     pub(crate) asked: usize,
     pub(crate) closed: usize,
@@ -120,7 +122,8 @@ impl SinkTask for ShelfTask {
     async fn put(&mut self, records: &[SinkRecord]) -> Result<usize, ConnectorError> {
         let step = {
             let mut shelf = self.shelves.shelf();
-            shelf.given.extend(records.iter().map(|record| record.offset));
+            shelf.given.extend(records.iter().map(|record| record.original.offset));
+            shelf.topics.extend(records.iter().map(|record| record.topic.to_string()));
             shelf.script.pop_front().unwrap_or(Put::Take(usize::MAX))
         };
         let taken = match step {
@@ -128,11 +131,11 @@ impl SinkTask for ShelfTask {
             Put::Fail(error) => return Err(error),
         };
         for record in &records[..taken] {
-            if record.value.as_deref() == Some(BAD.as_bytes()) {
+            if record.value.value == Value::text(BAD) {
                 let error = ConnectorError::stop("SPOILT", ErrorKind::Data, "it is bad", "mend it");
                 self.context.as_ref().unwrap().report(record, error).await?;
             } else {
-                self.staged.push((record.from.clone(), record.offset));
+                self.staged.push((record.original.from.clone(), record.original.offset));
             }
         }
         Ok(taken)
@@ -212,6 +215,7 @@ impl Rig {
         let quick = [
             ("connector.class", "example.Shelf"),
             ("topics", TOPIC),
+            ("value.converter", "StringConverter"),
             ("offset.flush.interval.ms", "20"),
             ("errors.retry.delay.max.ms", "50"),
             ("consumer.override.session.timeout.ms", "1000"),

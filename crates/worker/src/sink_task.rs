@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use highwater_connector::{
-    ConnectorError, ErrorKind, Retry, SinkContext, SinkOffsets, SinkRecord, SinkTask,
+    ConnectorError, ErrorKind, LogRecord, Retry, SinkContext, SinkOffsets, SinkRecord, SinkTask,
     TopicPartition,
 };
 use highwater_kafka::{Commit, Consumer, ErrorCode, KafkaError, Polled, ReadRecord};
+use highwater_transforms::Record;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::active_topics::UsedTopics;
 use crate::cluster::log_error;
+use crate::record_path::{Failure, RecordPath};
 use crate::sink_batch::SinkBatch;
 use crate::sink_desk::Desk;
 use crate::status::Status;
@@ -37,6 +39,8 @@ pub(crate) struct RunningSink {
     pub(crate) task: Box<dyn SinkTask>,
     pub(crate) consumer: Consumer,
     pub(crate) desk: Arc<Desk>,
+    /// What lies between the log and the sink.
+    pub(crate) path: Arc<RecordPath>,
     pub(crate) group: String,
     pub(crate) flush_interval: Duration,
     /// How long the sink may take to say what is durable.
@@ -48,7 +52,7 @@ pub(crate) struct RunningSink {
     pub(crate) batch: SinkBatch,
     pub(crate) flushed: Instant,
     pub(crate) reported: Instant,
-    /// Why the sink takes nothing, while it does not.
+    /// Why nothing goes on, while it does not.
     pub(crate) trouble: Option<String>,
     /// Where the topics are noted that it reads.
     pub(crate) used: Option<UsedTopics>,
@@ -70,7 +74,7 @@ impl RunningSink {
             return format!("Waits for group {} to share out its partitions", self.group);
         }
         match &self.trouble {
-            Some(trouble) => format!("The sink takes nothing and is asked again: {trouble}"),
+            Some(trouble) => trouble.clone(),
             None => self.task.activity(),
         }
     }
@@ -107,7 +111,10 @@ impl RunningSink {
         self.desk.collect().await?;
         let paused = *self.paused.borrow();
         if self.batch.is_due() && !paused {
-            self.put().await?;
+            self.prepare_or_stop().await?;
+            if !self.batch.records().is_empty() {
+                self.put().await?;
+            }
         }
         if self.batch.is_empty() && !paused {
             self.consumer.resume();
@@ -168,18 +175,19 @@ impl RunningSink {
 
     fn receive(&mut self, records: Vec<(TopicPartition, ReadRecord)>) {
         if !records.is_empty() {
-            self.batch = SinkBatch::of(records.into_iter().map(sink_record).collect());
+            self.batch = SinkBatch::of(records.into_iter().map(log_record).collect());
         }
         self.pass();
     }
 
     async fn note_topics(&mut self) {
         let Some(used) = &mut self.used else { return };
-        for records in self.batch.records().chunk_by(|one, next| one.from.topic == next.from.topic)
-        {
-            if let Some(first) = records.first() {
-                used.note(&first.from.topic).await;
+        let mut before: Option<&Arc<str>> = None;
+        for record in self.batch.raw() {
+            if before != Some(&record.from.topic) {
+                used.note(&record.from.topic).await;
             }
+            before = Some(&record.from.topic);
         }
     }
 
@@ -205,18 +213,97 @@ impl RunningSink {
         self.desk.ledger().rewind(partition, to);
     }
 
-    /// Gives the sink what waits.
+    /// [`Self::prepare`], which the end of the task cuts short: a schema registry can be slow.
+    async fn prepare_or_stop(&mut self) -> Result<(), ConnectorError> {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            prepared = self.prepare() => prepared,
+            Ok(_) = stop.wait_for(Option::is_some) => Ok(()),
+        }
+    }
+
+    /// Reads and transforms what waits, where the sink has taken all before it. What is left out
+    /// is passed with the rest of the batch, and so never before what lies in front of it.
+    async fn prepare(&mut self) -> Result<(), ConnectorError> {
+        if !self.batch.records().is_empty() {
+            return Ok(());
+        }
+        while let Some(record) = self.batch.raw().front() {
+            match self.path.read(record).await {
+                Ok(read) => self.transform(read).await?,
+                Err(failure) => {
+                    if !self.unread(failure).await? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        if self.batch.is_empty() {
+            self.trouble = None;
+            self.pass();
+        }
+        Ok(())
+    }
+
+    async fn transform(&mut self, read: Record) -> Result<(), ConnectorError> {
+        match self.path.transform(read) {
+            Ok(transformed) => {
+                self.batch.goes_on();
+                let original = self.batch.take();
+                if let (Some(original), Some(record)) = (original, transformed) {
+                    self.batch.ready(sink_record(original, record));
+                }
+                Ok(())
+            }
+            Err(failure) => self.unread(failure).await.map(drop),
+        }
+    }
+
+    /// Whether the batch goes on without the first record of it that is not ready.
+    async fn unread(&mut self, failure: Box<Failure>) -> Result<bool, ConnectorError> {
+        // Those in front go first: it is looked at again behind them.
+        if failure.error.retry == Retry::Backoff && !self.batch.records().is_empty() {
+            return Ok(false);
+        }
+        let (attempt, failing_for) = self.batch.refused();
+        let Failure { stage, class, error } = *failure;
+        match self.desk.tolerance.judge(stage, &error, attempt, failing_for, rand::random()) {
+            Verdict::Again(pause) => {
+                self.desk.meter.retries.one();
+                self.desk.meter.refuses();
+                tracing::warn!(%error, attempt, "a record cannot be read yet");
+                self.batch.wait(pause);
+                self.trouble = Some(format!("A record is tried again: {}", error.what));
+                Ok(false)
+            }
+            Verdict::Skip => {
+                if let Some(record) = self.batch.raw().front() {
+                    self.desk.skip(record, stage, &class, &error).await?;
+                }
+                self.batch.take();
+                self.batch.goes_on();
+                Ok(true)
+            }
+            Verdict::Stop => {
+                self.desk.meter.record_failures.one();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the sink what is ready.
     async fn put(&mut self) -> Result<(), ConnectorError> {
         let waiting = self.batch.records().len();
         match self.task.put(self.batch.records()).await {
             Ok(count) => {
                 self.accept(count.min(waiting));
-                if self.batch.is_empty() {
-                    self.trouble = None;
-                    self.pass();
-                } else {
+                if !self.batch.records().is_empty() {
                     self.full(count);
+                    return Ok(());
                 }
+                self.trouble = None;
+                self.pass();
                 Ok(())
             }
             Err(error) => self.refused(error),
@@ -230,8 +317,8 @@ impl RunningSink {
         let mut ledger = self.desk.ledger();
         let mut bytes = 0;
         for record in self.batch.records().iter().take(count) {
-            ledger.accept(&record.from, record.offset);
-            bytes += size_of(record);
+            ledger.accept(&record.original.from, record.original.offset);
+            bytes += size_of(&record.original);
         }
         drop(ledger);
         let meter = &self.desk.meter;
@@ -254,7 +341,7 @@ impl RunningSink {
         }
         let pause = Duration::from_millis(10).saturating_mul(1 << attempt.min(6));
         self.batch.wait(pause.min(FULL_PAUSE));
-        self.trouble = (count == 0).then(|| "it is full".to_owned());
+        self.trouble = (count == 0).then(|| takes_nothing("it is full"));
     }
 
     fn refused(&mut self, error: ConnectorError) -> Result<(), ConnectorError> {
@@ -266,7 +353,7 @@ impl RunningSink {
                 self.desk.meter.refuses();
                 tracing::warn!(%error, attempt, "the sink is given the same records again");
                 self.batch.wait(pause);
-                self.trouble = Some(error.what);
+                self.trouble = Some(takes_nothing(&error.what));
                 Ok(())
             }
             Verdict::Skip | Verdict::Stop => {
@@ -351,10 +438,10 @@ impl RunningSink {
     /// How far it is behind.
     fn measure(&self) {
         let meter = &self.desk.meter;
-        let waiting = self.batch.records();
         let unread = self.consumer.lag();
-        meter.lag_records.set(unread.map(|unread| unread + waiting.len() as i64));
-        let oldest = waiting.iter().map(|record| record.timestamp).min();
+        let waiting = self.batch.waiting().count() as i64;
+        meter.lag_records.set(unread.map(|unread| unread + waiting));
+        let oldest = self.batch.waiting().map(|record| record.timestamp).min();
         let now = jiff::Timestamp::now().as_millisecond();
         meter.lag.set(match oldest {
             Some(oldest) => Some((now - oldest).max(0)),
@@ -425,15 +512,24 @@ fn slow(limit: Duration) -> ConnectorError {
         .keeping("the stored offsets; what is not durable is delivered again")
 }
 
-fn size_of(record: &SinkRecord) -> usize {
+fn size_of(record: &LogRecord) -> usize {
     let bytes = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
     let headers = record.headers.iter().map(|(name, value)| name.len() + value.len());
     bytes(&record.key) + bytes(&record.value) + headers.sum::<usize>()
 }
 
-fn sink_record((from, record): (TopicPartition, ReadRecord)) -> SinkRecord {
+fn takes_nothing(why: &str) -> String {
+    format!("The sink takes nothing and is asked again: {why}")
+}
+
+fn log_record((from, record): (TopicPartition, ReadRecord)) -> LogRecord {
     let ReadRecord { offset, timestamp, key, value, headers, .. } = record;
-    SinkRecord { from, offset, timestamp, key, value, headers }
+    LogRecord { from, offset, timestamp, key, value, headers }
+}
+
+fn sink_record(original: LogRecord, record: Record) -> SinkRecord {
+    let Record { topic, key, value, headers, .. } = record;
+    SinkRecord { original, topic, key, value, headers }
 }
 
 #[cfg(test)]

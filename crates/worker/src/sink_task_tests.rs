@@ -243,3 +243,123 @@ async fn what_a_sink_does_is_counted_and_so_is_what_it_does_not() {
     assert_eq!(meter.lag.get(), None, "the age of what it has not read is not known");
     running.stop().await;
 }
+
+const JSON: (&str, &str) = ("value.converter", "JsonConverter");
+const PLAIN: (&str, &str) = ("value.converter.schemas.enable", "false");
+const LETTERS: (&str, &str) = ("errors.deadletterqueue.topic.name", "dead");
+const STORY: (&str, &str) = ("errors.deadletterqueue.context.headers.enable", "true");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_cannot_be_read_stops_the_task_unless_it_is_tolerated() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &["1", "{no json", "3"]).await;
+    let failed = rig.run(0, &[JSON, PLAIN]).await.failed().await;
+    assert_eq!(failed.code, "RECORD_UNCONVERTIBLE");
+    assert!(failed.what.contains("value of record orders-0@1"), "{failed}");
+    assert_eq!(rig.committed(0).await, Some(0));
+    let running = rig.run(2, &[JSON, PLAIN, TOLERANT, LETTERS, STORY]).await;
+    rig.until_committed(0, 3).await;
+    running.stop().await;
+    assert_eq!(rig.shelves.shelf().durable[&at(0)], [0, 2]);
+    let letters = rig.cluster.reader.fetch("dead", 0, 0, 1 << 20).await.unwrap().records;
+    assert_eq!(letters.len(), 1);
+    let header = |name: &str| std::str::from_utf8(letters[0].header(name).unwrap()).unwrap();
+    assert_eq!(letters[0].value.as_deref(), Some(&b"{no json"[..]), "as it lay in the log");
+    assert_eq!((header("own"), header("__connect.errors.offset")), ("1", "1"));
+    assert_eq!(header("__connect.errors.stage"), "VALUE_CONVERTER");
+    assert_eq!(header("__connect.errors.class.name"), "JsonConverter");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_cannot_be_transformed_is_a_dead_letter_with_its_own_bytes() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &[r#"{"a":1}"#, "7"]).await;
+    let field = [
+        ("transforms", "field"),
+        ("transforms.field.type", "ExtractField$Value"),
+        ("transforms.field.field", "a"),
+    ];
+    let all = [&field[..], &[JSON, PLAIN, TOLERANT, LETTERS, STORY]].concat();
+    let running = rig.run(0, &all).await;
+    rig.until_committed(0, 2).await;
+    running.stop().await;
+    let letters = rig.cluster.reader.fetch("dead", 0, 0, 1 << 20).await.unwrap().records;
+    assert_eq!(letters.len(), 1);
+    let header = |name: &str| std::str::from_utf8(letters[0].header(name).unwrap()).unwrap();
+    assert_eq!(letters[0].value.as_deref(), Some(&b"7"[..]));
+    assert_eq!(header("__connect.errors.stage"), "TRANSFORMATION");
+    assert_eq!(header("__connect.errors.class.name"), "ExtractField$Value");
+    assert_eq!(header("__connect.errors.exception.class.name"), "TRANSFORM_FAILED");
+}
+
+/// Drops what has the header that every record of these tests has.
+const DROPS: [(&str, &str); 6] = [
+    ("transforms", "drop"),
+    ("transforms.drop.type", "Filter"),
+    ("transforms.drop.predicate", "own"),
+    ("predicates", "own"),
+    ("predicates.own.type", "HasHeaderKey"),
+    ("predicates.own.name", "own"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offsets_pass_what_transforms_drop() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &["a", "b", "c"]).await;
+    let running = rig.run(0, &DROPS).await;
+    rig.until_committed(0, 3).await;
+    running.stop().await;
+    assert!(rig.shelves.shelf().given.is_empty());
+}
+
+/// Every other record is dropped; the sink fails, takes parts and is killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_point_what_is_dropped_never_carries_an_offset_over_what_is_not() {
+    let rig = Rig::start(1).await;
+    let drops = [
+        ("transforms", "field,drop"),
+        ("transforms.field.type", "ExtractField$Value"),
+        ("transforms.field.field", "keep"),
+        ("transforms.drop.type", "Filter"),
+        ("transforms.drop.predicate", "empty"),
+        ("predicates", "empty"),
+        ("predicates.empty.type", "RecordIsTombstone"),
+        ("consumer.override.max.poll.records", "16"),
+        JSON,
+        PLAIN,
+        STATIC,
+    ];
+    let mut written = 0;
+    for _ in 0..12 {
+        rig.write(0, &[r#"{"keep":1}"#, r#"{"drop":1}"#].repeat(20)).await;
+        written += 20;
+        rig.shelves.shelf().script.extend([Put::Take(3), Put::Fail(away()), Put::Take(0)]);
+        let running = rig.run(0, &drops).await;
+        tokio::time::sleep(Duration::from_millis(rand::random_range(0..150))).await;
+        running.kill().await;
+        let committed = rig.committed(0).await.unwrap_or(0);
+        let durable = rig.shelves.shelf().durable.get(&at(0)).cloned().unwrap_or_default();
+        let missing = (0..committed).step_by(2).find(|offset| !durable.contains(offset));
+        assert_eq!(missing, None, "{committed} is committed");
+    }
+    let last = rig.run(0, &drops).await;
+    rig.until_committed(0, 2 * i64::try_from(written).unwrap()).await;
+    last.stop().await;
+    assert_eq!(rig.shelves.kept(), written);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offsets_are_those_of_the_topic_that_was_read_whatever_transforms_call_it() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &["a", "b"]).await;
+    let route = [
+        ("transforms", "route"),
+        ("transforms.route.type", "RegexRouter"),
+        ("transforms.route.regex", ".*"),
+        ("transforms.route.replacement", "elsewhere"),
+    ];
+    let running = rig.run(0, &route).await;
+    rig.until_committed(0, 2).await;
+    running.stop().await;
+    assert_eq!(rig.shelves.shelf().topics, ["elsewhere", "elsewhere"]);
+}

@@ -6,17 +6,22 @@ use std::sync::Mutex as StdMutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use highwater_connector::{
-    ColumnStates, ErrorKind, Generation, GenerationMark, OffsetStore, RecordKind, SourceOffset,
-    SourceRecord, Start, Tail,
+    ColumnStates, ErrorKind, Generation, GenerationMark, OffsetStore, RecordKind, SchemaAndValue,
+    SourceOffset, SourceRecord, Start, Tail, Type, Value,
 };
 use highwater_kafka::OutgoingRecord;
 
 use super::*;
+use crate::DefaultConverters;
+use crate::backoff::Backoff;
 use crate::boundary::{Boundaries, Boundary};
 use crate::ledger::{Cover, Ledger};
 use crate::outbox::{Contract, OffsetSlot};
+use crate::record_path::RecordPath;
 use crate::scripted::MemoryWriter;
+use crate::scrub::Scrub;
 use crate::task_topics::TaskTopics;
+use crate::tolerance::Tolerance;
 
 type Poll = Result<Vec<SourceItem>, ConnectorError>;
 
@@ -127,6 +132,8 @@ fn bench_under(contract: Contract, polls: Vec<Poll>) -> Bench {
     let running = Running {
         task: Box::new(ScriptedTask { polls: polls.into(), told: told.clone() }),
         outbox: Arc::new(Mutex::new(outbox)),
+        values: None,
+        trouble: None,
         flush_interval: Duration::from_secs(1),
         in_transaction: false,
         stop: stopped,
@@ -341,4 +348,128 @@ async fn what_a_source_does_is_counted() {
     assert!(meter.commits.up_to_each().last() > Some(&0));
     stop.send_replace(Some(Instant::now()));
     running.await.unwrap().unwrap();
+}
+
+/// A record that holds this number.
+fn value(at: i64) -> SourceItem {
+    SourceItem::Values(ValueRecord {
+        topic: "shop".into(),
+        partition: Some(0),
+        key: SchemaAndValue::default(),
+        value: SchemaAndValue::schemaless(Value::Int64(at)),
+        headers: Vec::new(),
+        timestamp: None,
+        position: position(at),
+        boundary: true,
+    })
+}
+
+fn values(pairs: &[(&str, &str)], skips: bool) -> SourceValues {
+    let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let properties = pairs.iter().map(pair).collect();
+    let path =
+        RecordPath::new(&properties, &DefaultConverters::default(), &Scrub::default()).unwrap();
+    let backoff = Backoff { cap: Duration::from_secs(1), give_up_after: Some(Duration::ZERO) };
+    SourceValues {
+        path: Arc::new(path),
+        tolerance: Tolerance { skips, backoff, logs: true, logs_records: true },
+        meter: Arc::default(),
+        task: 0,
+    }
+}
+
+const LONG: (&str, &str) = ("value.converter", "LongConverter");
+
+/// Drops all records.
+const DROPS: [(&str, &str); 2] = [("transforms", "drop"), ("transforms.drop.type", "Filter")];
+
+fn written(writer: &MemoryWriter) -> Vec<Vec<u8>> {
+    let memory = writer.0.lock().unwrap();
+    memory.records.iter().map(|record| record.value.as_ref().unwrap().to_vec()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_are_written_as_the_converter_has_them() {
+    let mut bench = bench(vec![Ok(vec![value(1), value(2)])]);
+    bench.running.values = Some(values(&[LONG], false));
+    let (writer, told) = (bench.writer.clone(), bench.told.clone());
+    run_for(bench, Duration::from_secs(3)).await.unwrap();
+    assert_eq!(written(&writer), [1_i64.to_be_bytes(), 2_i64.to_be_bytes()]);
+    assert_eq!(told.0.lock().unwrap().first(), Some(&Told::Committed(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_transform_drops_moves_the_position_on_and_is_not_written() {
+    for contract in [Contract::AtLeastOnce, by_poll()] {
+        let mut bench = bench_under(contract, vec![Ok(vec![value(1), value(2)])]);
+        bench.running.values = Some(values(&[&DROPS[..], &[LONG]].concat(), false));
+        let (writer, told) = (bench.writer.clone(), bench.told.clone());
+        run_for(bench, Duration::from_secs(3)).await.unwrap();
+        assert!(written(&writer).is_empty());
+        assert_eq!(*told.0.lock().unwrap(), [Told::Committed(2), Told::Stopped]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_cannot_be_converted_stops_the_task_unless_it_is_tolerated() {
+    let bad = || {
+        let SourceItem::Values(mut record) = value(2) else { unreachable!("a value") };
+        record.value = SchemaAndValue::schemaless(Value::text("no number"));
+        SourceItem::Values(record)
+    };
+    let polls = || vec![Ok(vec![value(1), bad(), value(3)])];
+    let mut strict = bench(polls());
+    strict.running.values = Some(values(&[LONG], false));
+    let (writer, told) = (strict.writer.clone(), strict.told.clone());
+    let error = run_for(strict, Duration::from_secs(3)).await.unwrap_err();
+    assert_eq!(error.code, "RECORD_UNCONVERTIBLE");
+    assert_eq!((written(&writer).len(), told.0.lock().unwrap().len()), (1, 1));
+    let mut tolerant = bench(polls());
+    tolerant.running.values = Some(values(&[LONG], true));
+    let writer = tolerant.writer.clone();
+    run_for(tolerant, Duration::from_secs(3)).await.unwrap();
+    assert_eq!(written(&writer), [1_i64.to_be_bytes(), 3_i64.to_be_bytes()]);
+}
+
+/// A registry that does not answer, at a port where nobody listens.
+#[tokio::test]
+async fn a_task_whose_registry_is_away_stops_when_it_shall_and_keeps_its_position() {
+    let mut bench = bench(vec![Ok(vec![text_value(1)])]);
+    let avro = [
+        ("value.converter", "Avro"),
+        ("value.converter.schema.registry.url", "http://127.0.0.1:1"),
+        ("value.converter.max.retries", "0"),
+    ];
+    let mut values = values(&avro, true);
+    values.tolerance.backoff.give_up_after = None;
+    bench.running.values = Some(values);
+    let (writer, told) = (bench.writer.clone(), bench.told.clone());
+    let mut seen = bench.running.status.subscribe();
+    let stop = bench.stop.clone();
+    let running = tokio::spawn(bench.running.run());
+    let says = |status: &Status| status.activity.starts_with("A record is tried again");
+    seen.wait_for(says).await.unwrap();
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap().unwrap();
+    assert!(written(&writer).is_empty());
+    assert_eq!(*told.0.lock().unwrap(), [Told::Stopped]);
+}
+
+fn text_value(at: i64) -> SourceItem {
+    let SourceItem::Values(mut record) = value(at) else { unreachable!("a value") };
+    record.value = SchemaAndValue::of(Type::String, Value::text("a"));
+    SourceItem::Values(record)
+}
+
+fn by_poll() -> Contract {
+    Contract::ExactlyOnce(Boundaries::new(Boundary::Poll, Duration::from_secs(60)))
+}
+
+/// Runs it for this long, and then drains it.
+async fn run_for(bench: Bench, time: Duration) -> Result<(), ConnectorError> {
+    let Bench { running, stop, .. } = bench;
+    let running = tokio::spawn(running.run());
+    tokio::time::sleep(time).await;
+    stop.send_replace(Some(Instant::now()));
+    running.await.unwrap()
 }

@@ -27,17 +27,25 @@ pub(crate) struct TaskTopics {
     used: Option<UsedTopics>,
     /// How topics of tables are made; without it none is.
     tables: Option<(Admin, TopicCreation)>,
+    /// Topics of the worker itself.
+    forbidden: Vec<String>,
 }
 
 impl TaskTopics {
     /// These topics and no others.
     pub(crate) fn fixed(known: impl IntoIterator<Item = (Arc<str>, TopicFacts)>) -> Self {
-        Self { known: known.into_iter().collect(), used: None, tables: None }
+        Self { known: known.into_iter().collect(), used: None, tables: None, forbidden: Vec::new() }
     }
 
-    /// These topics, and those of tables as they come.
-    pub(crate) fn with_tables(mut self, admin: Admin, creation: TopicCreation) -> Self {
+    /// These topics, and those of tables as they come, but for these of the worker itself.
+    pub(crate) fn with_tables(
+        mut self,
+        admin: Admin,
+        creation: TopicCreation,
+        forbidden: impl IntoIterator<Item = String>,
+    ) -> Self {
         self.tables = Some((admin, creation));
+        self.forbidden.extend(forbidden);
         self
     }
 
@@ -59,6 +67,9 @@ impl TaskTopics {
             return Ok(*facts);
         }
         let Some((admin, creation)) = &self.tables else { return Ok(TopicFacts::default()) };
+        if topics::is_internal(topic) || self.forbidden.iter().any(|own| **own == **topic) {
+            return Err(topics::own(topic));
+        }
         topics::ensure_table(admin, topic, creation.of(topic)).await?;
         let facts = facts(admin, topic).await?;
         self.known.insert(Arc::clone(topic), facts);

@@ -5,10 +5,11 @@ use std::time::Duration;
 use highwater_connector::{ConnectorError, Retry};
 
 use crate::backoff::Backoff;
+use crate::keys::TaskSettings;
+use crate::record_keys::ErrorSettings;
 
 /// What was being done with a record, under Kafka Connect's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "sinks get records as they lie in the log"))]
 pub(crate) enum Stage {
     TaskPut,
     Transformation,
@@ -56,11 +57,9 @@ pub(crate) struct Tolerance {
     pub(crate) logs: bool,
     /// `errors.log.include.messages`: where the record lay stands in the line, too.
     pub(crate) logs_records: bool,
-    /// `errors.deadletterqueue.`, where there is one.
-    pub(crate) dead_letters: Option<DeadLetterSettings>,
 }
 
-/// The `errors.deadletterqueue.` settings.
+/// The `errors.deadletterqueue.` settings of a sink.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DeadLetterSettings {
     /// `topic.name`.
@@ -72,6 +71,12 @@ pub(crate) struct DeadLetterSettings {
 }
 
 impl Tolerance {
+    /// What a task's settings say.
+    pub(crate) const fn of(settings: &TaskSettings) -> Self {
+        let ErrorSettings { skips, logs, logs_records } = settings.errors;
+        Self { skips, backoff: settings.backoff, logs, logs_records }
+    }
+
     /// What to do when an operation fails at attempt number `attempt` (from 1), `failing_for` after it
     /// failed first. `chance` is a random number in 0..1.
     pub(crate) fn judge(
@@ -105,7 +110,7 @@ mod tests {
 
     fn tolerance(skips: bool, give_up_after: Option<Duration>) -> Tolerance {
         let backoff = Backoff { cap: SECOND, give_up_after };
-        Tolerance { skips, backoff, logs: false, logs_records: false, dead_letters: None }
+        Tolerance { skips, backoff, logs: false, logs_records: false }
     }
 
     fn passing() -> ConnectorError {

@@ -16,6 +16,14 @@ const DURABLE: &str = "durable";
 /// The same, that says who alone writes a topic (rule R2).
 const OWNER: &str = "highwater.owner";
 
+/// How the names of the server's own topics begin.
+pub(crate) const RESERVED: &str = "highwater.";
+
+/// Rule A4: what lies there is for the server and admins.
+pub(crate) fn is_internal(topic: &str) -> bool {
+    topic.starts_with(RESERVED) || matches!(topic, "__consumer_offsets" | "__transaction_state")
+}
+
 /// Topics of state are compacted, and read whole at start: small segments have compaction keep them small.
 const STATE: [(&str, &str); 3] =
     [("cleanup.policy", "compact"), ("segment.bytes", "16777216"), ("segment.ms", "86400000")];
@@ -98,6 +106,17 @@ async fn exists(admin: &Admin, topic: &str) -> Result<(), ConnectorError> {
             "make the topic and restart the connector, or set worker.topic_creation_enable=true",
         )
     })
+}
+
+/// A record of a connector among the worker's own would be read as one of them.
+pub(crate) fn own(topic: &str) -> ConnectorError {
+    ConnectorError::stop(
+        "TOPIC_UNFIT",
+        ErrorKind::Log,
+        format!("topic {topic} is the server's own"),
+        "name another topic in the connector's configuration or its transforms, then restart the \
+         connector",
+    )
 }
 
 /// Makes a topic of one partition.

@@ -99,14 +99,16 @@ impl JsonConverter {
         if schema.is_none() && value.is_null() {
             return Ok(None);
         }
-        let mut out = Vec::new();
+        let schema_text = match schema {
+            Some(schema) if self.options.schemas_enable => Some(self.schema_text(schema)?),
+            _ => None,
+        };
+        let schema_text = schema_text.as_deref().unwrap_or(b"null");
+        let mut out = Vec::with_capacity(schema_text.len() + size_hint(value));
         let writer = write::Writer::new(&self.options);
         if self.options.schemas_enable {
             out.extend_from_slice(br#"{"schema":"#);
-            match schema {
-                None => out.extend_from_slice(b"null"),
-                Some(schema) => out.extend_from_slice(&self.schema_text(schema)?),
-            }
+            out.extend_from_slice(schema_text);
             out.extend_from_slice(br#","payload":"#);
             writer.value(&mut out, schema, value)?;
             out.push(b'}');
@@ -157,6 +159,12 @@ impl JsonConverter {
         }
         Ok(schema)
     }
+}
+
+/// About how many bytes a value takes beside its schema: a text is most often copied once so.
+fn size_hint(value: &Value) -> usize {
+    const ENVELOPE: usize = 32;
+    ENVELOPE + if let Value::String(text) = value { text.len() } else { 96 }
 }
 
 /// Words that the parser keeps for itself, and would read as something else.

@@ -1,8 +1,8 @@
 //! Records that the transforms are tried on.
 
 use bytes::Bytes;
-use highwater_data::{Decimal, Logical, Schema, SchemaAndValue, Struct, Type, Value};
-use highwater_transforms::{Header, Record};
+use highwater_data::{Decimal, Header, Logical, Schema, SchemaAndValue, Struct, Type, Value};
+use highwater_transforms::Record;
 use serde_json::{Value as Json, json};
 
 use crate::form;

@@ -188,6 +188,14 @@ async fn a_taken_name_and_an_invalid_configuration_are_refused() {
     let unknown = life.api.create("b", json!({ "connector.class": "no.Such" })).await;
     assert!(unknown.refusal(400).contains(CLASS));
     life.api.create("", config("b")).await.refusal(400);
+    // Its records have a form of their own.
+    let mut changed = config("b");
+    changed["transforms"] = json!("drop");
+    changed["transforms.drop.type"] = json!("Filter");
+    let message = life.api.create("b", changed).await.refusal(400).to_owned();
+    for key in ["transforms", "transforms.drop.type"] {
+        assert!(message.contains(&format!("\n{key} is not taken")), "{message}");
+    }
     life.worker.shutdown().await;
 }
 
