@@ -44,7 +44,7 @@ async fn a_change_that_does_not_end_is_told_and_over_once_it_does() {
     let mut hurried = bench.config();
     hurried.source_timeout = Duration::from_secs(3);
     hurried.health_timeout = Duration::from_millis(200);
-    let life = bench.life_with(hurried).await;
+    let life = bench.life_of(hurried).await;
     let mut hangs = config("shop");
     hangs["check"] = json!("hangs");
     let api = life.api.clone();
@@ -68,7 +68,7 @@ async fn a_log_that_is_gone_is_told_within_the_time_for_it() {
     let bench = Bench::start(Server::new(5, 7)).await;
     let mut hurried = bench.config();
     hurried.health_timeout = Duration::from_millis(300);
-    let life = bench.life_with(hurried).await;
+    let life = bench.life_of(hurried).await;
     life.api.get("/health").await.expect(200);
     drop(bench);
     let deadline = tokio::time::Instant::now() + PATIENCE;

@@ -43,7 +43,7 @@ async fn life(bench: &Bench, allowed: &Path) -> Life {
     let mut config = bench.config();
     let paths = AllowedPaths::new("the.paths", [allowed.to_owned()]);
     config.secrets = SecretProviders::new(paths, "the.names", []);
-    bench.life_with(config).await
+    bench.life_of(config).await
 }
 
 async fn running(vault: &Vault) -> (Bench, Life) {
