@@ -17,7 +17,7 @@ help:
 	@echo "make docs          the documentation as a book, in target/book"
 	@echo "make dist          the release as an archive, in target/dist, unpacked and tried"
 	@echo "make compat        other people's Kafka clients against the log, cell by cell"
-	@echo "make compat-connect  Kafka Connect's own worker and ours, asked the same; ON=apache: on one Kafka"
+	@echo "make compat-connect  Kafka Connect's own worker and ours, asked the same; ON=apache: on an Apache Kafka each"
 	@echo "make compat-pipelines  the same file pipelines through Kafka Connect and ours, byte by byte"
 	@echo "make bench-log     the embedded log beside Apache Kafka, in the same run"
 	@echo "make bench-postgres  what a change costs, beside pg_recvlogical and Debezium Engine, in the same run"

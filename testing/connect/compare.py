@@ -17,6 +17,8 @@ OURS = {"highwater"}
 PARTS_OF_AN_ERROR = {"code", "what", "kept", "do"}
 # Members whose values say who or when, and those that are prose.
 OWN = {"version", "commit", "kafka_cluster_id", "worker_id", "trace", "last_modified", "documentation", "message"}
+# How the names of keys end whose values are versions of plugins.
+VERSION = ".plugin.version"
 # What an element of a list is known by.
 KEYS = ("name", "class", "id", "partition", "connector", "definition")
 
@@ -54,12 +56,28 @@ def of_bodies(words, judge, ours):
     sides = [decoded(answer) for answer in (judge, ours)]
     if media(judge.headers.get("content-type")) == "text/plain" and all(isinstance(side, str) for side in sides):
         sides = [methods(side) for side in sides]  # of OPTIONS
+    sides = [without_own(side) for side in sides]
     if is_error(sides[0]) and is_error(sides[1]):
         sides[1] = {key: value for key, value in sides[1].items() if key not in PARTS_OF_AN_ERROR}
         prose = of_prose(words, sides[0]["message"], sides[1]["message"])
     else:
         prose = []
     return list(of_values("", *sides)) + prose
+
+
+def without_own(value):
+    """A body in which versions of plugins are one, and what is wrong with a value is one text."""
+    if isinstance(value, list):
+        return [without_own(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    value = {key: without_own(each) for key, each in value.items()}
+    if value.get("errors"):
+        value["errors"] = ["…"]
+    if str(value.get("name")).endswith(VERSION):
+        value |= {key: "…" for key in ("default_value", "value") if value.get(key) is not None}
+        value |= {"recommended_values": ["…"]} if value.get("recommended_values") else {}
+    return value
 
 
 def decoded(answer):

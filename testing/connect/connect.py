@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """`make compat-connect`: Kafka Connect's own worker and ours, asked the same, answer by answer.
 
-A distributed worker of Kafka Connect runs on an Apache Kafka, ours on its embedded log (ON=apache: on the
-same Kafka). Each call of calls.py goes to both; status, headers, shape and values are compared as compare.py
+A distributed worker of Kafka Connect runs on an Apache Kafka, ours on its embedded log (ON=apache: on another
+Apache Kafka). Each call of calls.py goes to both; status, headers, shape and values are compared as compare.py
 says, and a difference must be one of exceptions.py, which gives the reason. An exception that no call needs
-fails, too. SCENARIOS=name,name runs some only; VERBOSE=1 prints every answer.
+fails, too. SCENARIOS=name,name runs some only; VERBOSE=1 prints every answer; RECORD=file keeps every call with
+both answers, a line of JSON each.
 
 The last line: {"calls":n,"equal":m,"excepted":k,"different":0}
 """
@@ -43,7 +44,21 @@ class Both:
         self.folder = servers.files(folder)
         self.judge, self.ours = judge, ours
         self.counts, self.used = Counter(), Counter()
-        calls.write_files(self.folder)
+        self.scenario = ""
+
+    def begin(self, scenario):
+        """A scenario of this name, whose sources have a file that none has read."""
+        self.scenario = scenario
+        with open(self.input(), "w", encoding="utf-8") as file:
+            file.write("one\ntwo\n")
+
+    def input(self):
+        """The path of the file that sources of the scenario read."""
+        return self.file(f"{self.scenario}.txt")
+
+    def listed(self, path, member):
+        """This member of each element of the judge's list."""
+        return [each[member] for each in json.loads(servers.ask(self.judge.address, "GET", path, None, {}).body)]
 
     def file(self, name):
         """The path of a file of the scenarios."""
@@ -54,7 +69,17 @@ class Both:
         sent = {} if body is None else {"Content-Type": "application/json"}
         text = body if body is None or isinstance(body, str) else json.dumps(body)
         sent.update(headers or {})
-        return text, *(servers.ask(each.address, method, path, text, sent) for each in (self.judge, self.ours))
+        return text, *(self.settled(each.address, method, path, text, sent) for each in (self.judge, self.ours))
+
+    @staticmethod
+    def settled(address, *request):
+        """The answer to a request, asked again while it is that the workers are about to share out their work anew."""
+        deadline = time.monotonic() + SOON
+        while True:
+            answer = servers.ask(address, *request)
+            if answer.status not in (409, 500) or "rebalance" not in answer.body or time.monotonic() > deadline:
+                return answer
+            time.sleep(0.1)
 
     def call(self, method, path, body=None, headers=None):
         """Sends a request to both and compares."""
@@ -65,6 +90,7 @@ class Both:
         left = [each for each in found if not self.is_excused(call, each)]
         verdict = "different" if left else "excepted" if found else "equal"
         self.counts[verdict] += 1
+        record(call, verdict)
         if left or os.environ.get("VERBOSE"):
             show(call, verdict, left)
 
@@ -107,6 +133,15 @@ def show(call, verdict, left):
         print(f"    {name}: {answer.status} {cut(answer.body)}", flush=True)
 
 
+def record(call, verdict):
+    """Keeps a call where RECORD says."""
+    if path := os.environ.get("RECORD"):
+        sides = {side: getattr(call, side)._asdict() for side in ("judge", "ours")}
+        line = {"method": call.method, "path": call.path, "body": call.body, "verdict": verdict, **sides}
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
 def scenarios(ours):
     """Those to be run: those with connectors where ours has the same ones."""
     listed = servers.ask(ours.address, "GET", "/connector-plugins", None, {}).body
@@ -125,6 +160,7 @@ def run(both):
     for scenario in chosen:
         started = time.monotonic()
         before = both.counts["calls"]
+        both.begin(scenario.__name__)
         scenario(both)
         print(f"{scenario.__name__}: {both.counts['calls'] - before} calls, {time.monotonic() - started:.1f} s", flush=True)
     unneeded = [each.name for each in exceptions.ALL if not both.used[each.name]]
@@ -138,7 +174,7 @@ def main():
     """Everything; returns the exit code."""
     folder = tempfile.mkdtemp(prefix="highwater-connect-")
     judge = servers.Judge(folder)
-    ours = servers.Ours(folder, judge)
+    ours = servers.Ours(folder)
     try:
         judge.start()
         ours.start()

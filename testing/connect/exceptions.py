@@ -2,6 +2,7 @@
 them: HIGHWATER_WRITE_DOCS=1 python3 testing/connect/exceptions.py writes it."""
 
 import os
+import re
 import sys
 from collections import namedtuple
 
@@ -52,6 +53,37 @@ def _(call, difference):
 @named("long-request-lines", "A request line above 32 KiB is answered with 431, and 414 there above 8 KiB.")
 def _(call, difference):
     return call.judge.status == 414 and call.ours.status == 431
+
+
+@named(
+    "no-paths-between-workers",
+    "The paths by which Kafka Connect's workers tell each other of tasks are not there; they are no client's.",
+)
+def _(call, difference):
+    return call.method == "OPTIONS" and call.path.endswith("/tasks") and "POST" in repr(difference.judge)
+
+
+@named(
+    "tasks-at-once",
+    "Who makes a connector is answered with its tasks, and a connector that begins paused has tasks that are paused. Kafka Connect answers before there are any, and makes none until a paused one is resumed.",
+)
+def _(call, difference):
+    made = call.method in ("POST", "PUT") and call.ours.status == 201
+    of_tasks = re.match(r"\.tasks\[|\[\{", difference.at)
+    return difference.kind == "extra" and of_tasks and (made or call.path.startswith("/connectors/begins-paused"))
+
+
+@named(
+    "names-stay",
+    "A configuration whose name is not the connector's is refused by PATCH as by PUT. Kafka Connect takes it, and the connector has two names from then on.",
+)
+def _(call, difference):
+    return call.method == "PATCH" and call.path.endswith("/config") and call.body == '{"name": "market"}' and call.ours.status == 400
+
+
+@named("control-characters", "A message does not repeat control characters, which would be those of a terminal.")
+def _(call, difference):
+    return difference.kind == "names" and all(re.search(r"[\x00-\x1f]", name) for name in difference.ours)
 
 
 def page_with(listed):

@@ -245,7 +245,7 @@ def main():
     """Everything; returns the exit code."""
     folder = tempfile.mkdtemp(prefix="highwater-pipelines-")
     judge = servers.Judge(folder)
-    ours = servers.Ours(folder, judge, on_apache=True)
+    ours = servers.Ours(folder, judge.node)
     try:
         judge.start()
         ours.start()

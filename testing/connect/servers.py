@@ -119,20 +119,22 @@ class Judge:
 
 
 class Ours:
-    """The binary, on its own log or on the judge's Kafka."""
+    """The binary, on a log of its own (with ON=apache an Apache Kafka) unless another's is given."""
 
-    def __init__(self, folder, judge, on_apache=os.environ.get("ON") == "apache"):
+    def __init__(self, folder, log=None):
         home = os.path.join(folder, "ours")
         os.makedirs(home)
         port, http_port = processes.free_ports(2)
-        log = judge.node if on_apache else kafka.Embedded(home, port)
-        self.server = highwater.Server(highwater.build(), home, log, http_port)
+        self.own = None if log else kafka.make(os.environ.get("ON") or "embedded", home, port)
+        self.server = highwater.Server(highwater.build(), home, log or self.own, http_port)
         with open(self.server.config, "w", encoding="utf-8") as file:
             file.write(f'[worker]\nallowed_paths = ["{files(folder)}"]\n')
         self.address = self.server.http
 
     def start(self):
         """Starts it and waits until it answers."""
+        if self.own:
+            self.own.start()
         self.server.start()
 
     def log(self):
@@ -140,5 +142,7 @@ class Ours:
         return processes.tail_of(self.server.log)
 
     def stop(self):
-        """Ends it."""
+        """Ends it, then its log."""
         self.server.stop()
+        if self.own:
+            self.own.stop()

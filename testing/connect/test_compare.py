@@ -50,6 +50,13 @@ class Comparison(unittest.TestCase):
         judge, ours = answer([entry("a", "INT"), entry("b", "INT")]), answer([entry("b", "INT"), entry("a", "LONG")])
         self.assertEqual(kinds(judge, ours), [("value", "[a].definition.type")])
 
+    def test_what_is_wrong_with_a_value_is_said_in_other_words(self):
+        """And a version is whoever's."""
+        key = lambda errors, version="": {"name": "connector.plugin.version", "errors": errors, "value": version}
+        self.assertEqual(kinds(answer([key(["x"])]), answer([key(["y", "z"])])), [])
+        self.assertEqual(kinds(answer([key([])]), answer([key(["y"])])), [("extra", '[connector.plugin.version].errors["\\u2026"]')])
+        self.assertEqual(kinds(answer([key([], "4")]), answer([key([], "5")])), [])
+
     def test_an_error_says_the_same_in_other_words(self):
         """It must name what the other one names, and may have parts of its own."""
         judge = answer({"error_code": 404, "message": "Connector shop not found"}, 404)

@@ -61,6 +61,12 @@ impl ConfigKey {
     ) -> Self {
         Self { name, key_type, default, importance, documentation }
     }
+
+    /// The key with another importance.
+    #[must_use]
+    pub const fn of_importance(self, importance: Importance) -> Self {
+        Self { importance, ..self }
+    }
 }
 
 /// One thing wrong with a configuration.

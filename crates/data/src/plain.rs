@@ -59,7 +59,7 @@ pub(crate) fn keys(class: &str) -> Option<Vec<ConfigKey>> {
             ENCODING,
             KeyType::String,
             Some("UTF-8"),
-            Importance::Low,
+            Importance::High,
             "Encoding of the text; UTF-8 is the only one.",
         )],
         _ => Vec::new(),

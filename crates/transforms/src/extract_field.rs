@@ -1,6 +1,6 @@
 //! ExtractField: puts a field of key or value in the place of the whole.
 
-use highwater_config::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, Importance, KeyType};
 use highwater_data::{DataError, SchemaAndValue, Value};
 
 use crate::field_path::{FieldPath, syntax};
@@ -12,7 +12,8 @@ use crate::transform::{Applied, Transform};
 const FIELD: &str = "field";
 
 pub(crate) fn keys() -> Vec<ConfigKey> {
-    vec![required(FIELD, KeyType::String, "The field."), syntax(), replace_null()]
+    let field = required(FIELD, KeyType::String, "The field.").of_importance(Importance::Medium);
+    vec![field, syntax(), replace_null()]
 }
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Names of fields, and paths to fields within fields.
 
-use highwater_config::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, Importance, KeyType};
 use highwater_data::{DataError, Field, Map, Schema, Struct, Value};
 
 use crate::options::{Problems, optional, wrong};
@@ -17,6 +17,7 @@ pub(crate) const fn syntax() -> ConfigKey {
         "V1: a field's name is what stands there. V2: names divided by dots lead to a field within \
          fields; a name with a dot stands between backticks.",
     )
+    .of_importance(Importance::High)
 }
 
 /// The steps to a field: one at least.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_config::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, Importance, KeyType};
 use highwater_data::{DataError, Schema, SchemaAndValue, SchemaMemo, Struct, Value};
 
 use crate::options::{Problems, required};
@@ -13,7 +13,8 @@ use crate::transform::{Applied, Transform};
 const FIELD: &str = "field";
 
 pub(crate) fn keys() -> Vec<ConfigKey> {
-    vec![required(FIELD, KeyType::String, "Name of the one field.")]
+    let field = required(FIELD, KeyType::String, "Name of the one field.");
+    vec![field.of_importance(Importance::Medium)]
 }
 
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_config::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, Importance, KeyType};
 use highwater_data::{DataError, Decimal, SchemaAndValue, Struct, Value};
 
 use crate::number;
@@ -22,7 +22,8 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
             KeyType::String,
             "",
             "What takes the place of numbers and texts; empty: 0 and the empty text.",
-        ),
+        )
+        .of_importance(Importance::Low),
         replace_null(),
     ]
 }

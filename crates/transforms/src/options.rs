@@ -18,7 +18,8 @@ pub(crate) const fn replace_null() -> ConfigKey {
     )
 }
 
-/// A key that must be given.
+/// A key that must be given. Those of Connect's that are of another importance say so: its forms have
+/// their order from that.
 pub(crate) const fn required(
     name: &'static str,
     key_type: KeyType,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use highwater_config::{ConfigKey, KeyType};
+use highwater_config::{ConfigKey, Importance, KeyType};
 
 use crate::options::{Problems, required, wrong};
 use crate::pattern::Pattern;
@@ -45,13 +45,21 @@ fn simple_name(class: &str) -> Option<&'static str> {
 /// The keys of a predicate, without its prefix; `None` for a class that is none.
 pub fn predicate_keys(class: &str) -> Option<Vec<ConfigKey>> {
     Some(match simple_name(class)? {
-        "HasHeaderKey" => vec![required(NAME, KeyType::String, "Name of the header.")],
+        "HasHeaderKey" => {
+            vec![
+                required(NAME, KeyType::String, "Name of the header.")
+                    .of_importance(Importance::Medium),
+            ]
+        }
         "TopicNameMatches" => {
-            vec![required(
-                PATTERN,
-                KeyType::String,
-                "Regular expression that all of the topic's name must fit.",
-            )]
+            vec![
+                required(
+                    PATTERN,
+                    KeyType::String,
+                    "Regular expression that all of the topic's name must fit.",
+                )
+                .of_importance(Importance::Medium),
+            ]
         }
         _ => Vec::new(),
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_config::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, Importance, KeyType};
 use highwater_data::{DataError, Schema, SchemaAndValue, SchemaMemo, Struct, Value};
 
 use crate::options::{Problems, REPLACE_NULL, given, optional, replace_null, wrong};
@@ -15,8 +15,10 @@ const VERSION: &str = "schema.version";
 
 pub(crate) fn keys() -> Vec<ConfigKey> {
     vec![
-        optional(NAME, KeyType::String, "", "The name; empty: as it was."),
-        optional(VERSION, KeyType::String, "", "The version, a whole number; empty: as it was."),
+        optional(NAME, KeyType::String, "", "The name; empty: as it was.")
+            .of_importance(Importance::High),
+        optional(VERSION, KeyType::String, "", "The version, a whole number; empty: as it was.")
+            .of_importance(Importance::High),
         replace_null(),
     ]
 }

@@ -1,6 +1,6 @@
 //! TimestampConverter: gives a time another form.
 
-use highwater_config::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, Importance, KeyType};
 use highwater_data::{
     DAY, DataError, DateFormat, Fields, Logical, Map, Schema, SchemaAndValue, SchemaMemo, Struct,
     Type, Value,
@@ -18,7 +18,8 @@ const PRECISION: &str = "unix.precision";
 
 pub(crate) fn keys() -> Vec<ConfigKey> {
     vec![
-        optional(FIELD, KeyType::String, "", "The field; empty: the whole key or value."),
+        optional(FIELD, KeyType::String, "", "The field; empty: the whole key or value.")
+            .of_importance(Importance::High),
         required(TARGET, KeyType::String, "The form: string, unix, Date, Time or Timestamp."),
         optional(
             FORMAT,
@@ -32,7 +33,8 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
             KeyType::String,
             "milliseconds",
             "What unix counts since 1970: seconds, milliseconds, microseconds or nanoseconds.",
-        ),
+        )
+        .of_importance(Importance::Low),
         replace_null(),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_config::{Config, ConfigKey, KeyType};
+use highwater_config::{Config, ConfigKey, Importance, KeyType};
 use highwater_data::{DataError, DateFormat};
 
 use crate::options::{Problems, optional, wrong};
@@ -20,13 +20,15 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
             KeyType::String,
             "${topic}-${timestamp}",
             "The new name; ${topic} stands for the topic's, ${timestamp} for the record's time.",
-        ),
+        )
+        .of_importance(Importance::High),
         optional(
             TIMESTAMP,
             KeyType::String,
             "yyyyMMdd",
             "How the time is written, in UTC, by Java's SimpleDateFormat.",
-        ),
+        )
+        .of_importance(Importance::High),
     ]
 }
 

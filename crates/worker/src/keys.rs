@@ -16,6 +16,9 @@ use crate::topic_creation::{self, TopicCreation};
 pub(crate) const NAME: &str = "name";
 /// Key of the connector's class.
 pub(crate) const CLASS: &str = "connector.class";
+/// Key of the version that the class must have (KIP-891).
+pub(crate) const PLUGIN_VERSION: &str = "connector.plugin.version";
+const RELOAD: &str = "config.action.reload";
 /// Key of the greatest number of tasks.
 pub(crate) const TASKS_MAX: &str = "tasks.max";
 const TASKS_MAX_ENFORCE: &str = "tasks.max.enforce";
@@ -79,6 +82,21 @@ pub fn worker_keys() -> Vec<ConfigKey> {
     keys
 }
 
+/// How the names of keys begin that sinks have no use for.
+const OF_SOURCES: [&str; 6] = [
+    EXACTLY_ONCE,
+    "transaction.boundary",
+    OFFSETS_TOPIC,
+    "producer.override.",
+    "trail.",
+    "topic.creation.",
+];
+
+/// Whether a key is of use to sources alone. A sink may carry it all the same.
+pub(crate) fn is_of_sources(key: &str) -> bool {
+    OF_SOURCES.iter().any(|head| key.starts_with(head))
+}
+
 const fn number(min: i64, max: i64) -> KeyType {
     KeyType::Int { min, max }
 }
@@ -94,6 +112,21 @@ fn run_keys() -> Vec<ConfigKey> {
             None,
             Importance::High,
             "Class of the connector, or a short name of it.",
+        ),
+        ConfigKey::new(
+            PLUGIN_VERSION,
+            text,
+            Some(""),
+            Importance::Medium,
+            "Version that the class must have; empty: that of this server, which is the one choice.",
+        ),
+        ConfigKey::new(
+            RELOAD,
+            KeyType::Choice(&["none", "restart"]),
+            Some("restart"),
+            Importance::Low,
+            "Accepted for Kafka Connect's sake: what a configuration refers to outside of it is read when \
+             a task starts, and not watched.",
         ),
         ConfigKey::new(
             TASKS_MAX,

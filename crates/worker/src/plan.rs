@@ -113,6 +113,7 @@ impl Plan {
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
         let plugin = class(properties, plugins)?;
+        check_version(properties, plugin)?;
         let plan = || match plugin {
             Plugin::Source(source) => divide(name, properties, source, worker),
             Plugin::Sink(sink) => multiply(name, properties, sink, worker),
@@ -184,7 +185,10 @@ fn divide(
         claims: connector.claims(&config),
         settings,
         tasks: tasks.into_iter().map(TaskPlan::Source).collect(),
-        stored: divided.into_iter().map(task_configs::stored).collect(),
+        stored: divided
+            .into_iter()
+            .map(|task| task_configs::stored(task, connector.classes()))
+            .collect(),
     })
 }
 
@@ -199,7 +203,8 @@ fn multiply(
     let first = plan(0)?;
     let number = first.settings.tasks_max;
     let others = (1..number).map(plan).collect::<Result<Vec<_>, _>>()?;
-    let stored = vec![task_configs::stored(properties.clone()); number as usize];
+    let stored =
+        vec![task_configs::stored(properties.clone(), connector.classes()); number as usize];
     Ok(Plan {
         name: name.to_owned(),
         topics: None,
@@ -262,6 +267,20 @@ fn class<'a>(properties: &Properties, plugins: &'a Plugins) -> Result<&'a Plugin
         let known = plugins.class_names();
         vec![problem(keys::CLASS, format!("is {class}, which is not known here; known: {known}"))]
     })
+}
+
+/// A configuration may name the version that it was written for (KIP-891).
+fn check_version(properties: &Properties, plugin: &Plugin) -> Result<(), Vec<Problem>> {
+    let wanted = properties.get(keys::PLUGIN_VERSION).map_or("", |version| version.trim());
+    let version = plugin.version();
+    if wanted.is_empty() || wanted == version {
+        return Ok(());
+    }
+    let message = format!("is {wanted:?}; the one version of the class here is {version}");
+    Err(vec![
+        problem(keys::CLASS, format!("has no version {wanted:?} here, but {version}")),
+        problem(keys::PLUGIN_VERSION, message),
+    ])
 }
 
 fn problem(key: &str, message: String) -> Problem {

@@ -297,11 +297,11 @@ fn task_id(name: &str, id: u32) -> Value {
     json!({ "connector": name, "task": id })
 }
 
-/// A name as one segment of a path (RFC 3986, unreserved characters).
+/// A name as one segment of a path (RFC 3986), in which Kafka Connect leaves all as it is that may be.
 fn segment(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
     for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+        if byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,=:@".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));

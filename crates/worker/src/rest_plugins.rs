@@ -2,21 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use highwater_connector::{ConfigKey, Problem};
+use highwater_connector::Problem;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::keys;
 use crate::pipeline::Properties;
 use crate::plan;
-use crate::plugin_kinds::{self, Part};
+use crate::plugin_kinds::{self, Part, VERSION};
 use crate::plugins::Plugin;
-use crate::record_keys::record_keys;
 use crate::rest::App;
-use crate::rest_definitions::{self as definitions, definition};
+use crate::rest_definitions::{self as definitions, Described};
 use crate::rest_error::Refusal;
+use crate::rest_forms as forms;
 use crate::rest_request::{Body, Given, Params, Segments, truth};
-use crate::sink_keys::sink_keys;
 
 type Answer = Result<Json<Value>, Refusal>;
 
@@ -46,9 +45,6 @@ pub(crate) async fn list(State(herder): App, Params(query): Params<Listed>) -> J
     Json(plugins)
 }
 
-/// Version of what the worker brings with it.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// Query of a definition (KIP-891).
 #[derive(Deserialize)]
 pub(crate) struct Wanted {
@@ -61,31 +57,30 @@ pub(crate) async fn config(
     Segments(name): Segments<String>,
     Params(wanted): Params<Wanted>,
 ) -> Answer {
-    let unknown = || Refusal::NotFound(format!("Unknown plugin {name}."));
-    let (keys, version) = match herder.plugins.find(&name) {
-        Some(plugin) => (keys_of(plugin), plugin.version()),
-        None => (plugin_kinds::keys(&name).ok_or_else(unknown)?, VERSION),
-    };
+    let (keys, version) = described(herder.plugins.find(&name), &name)
+        .ok_or_else(|| Refusal::NotFound(format!("Unknown plugin {name}.")))?;
     if let Some(wanted) = wanted.version.filter(|wanted| wanted != version && wanted != "latest") {
         return Err(Refusal::BadRequest(format!(
             "Plugin {name} not found that matches the version range {wanted}, available versions: \
              [{version}]"
         )));
     }
-    Ok(Json(keys.iter().map(definition).collect()))
+    Ok(Json(keys.iter().map(Described::definition).collect()))
 }
 
-/// The connector's own keys, then those that every connector may carry.
-fn keys_of(plugin: &Plugin) -> Vec<ConfigKey> {
-    let mut defined = plugin.config().keys().to_vec();
-    defined.extend(keys::worker_keys());
-    if plugin.has_values() {
-        defined.extend(record_keys());
+/// The keys of a connector, or of a part of one.
+fn described(connector: Option<&Plugin>, class: &str) -> Option<(Vec<Described>, &'static str)> {
+    if let Some(plugin) = connector {
+        return Some((forms::of_plugin(plugin), plugin.version()));
     }
-    if matches!(plugin, Plugin::Sink(_)) {
-        defined.extend(sink_keys());
-    }
-    defined
+    let converter = plugin_kinds::keys_of_converter(class);
+    let keys = match &converter {
+        Some(keys) => keys.iter().map(Described::of_converter).collect(),
+        None => {
+            plugin_kinds::keys_of_transform(class)?.iter().map(Described::of_transform).collect()
+        }
+    };
+    Some((keys, VERSION))
 }
 
 pub(crate) async fn validate(
@@ -114,7 +109,8 @@ pub(crate) async fn validate(
     let plugin = herder.plugins.find(&class).ok_or_else(unknown)?;
     let planned = plan::within_time(name_of(&given), &given, &herder.plugins, &herder.config).await;
     let problems = planned.err().unwrap_or_default();
-    Ok(Json(verdict(&class, &keys_of(plugin), &given, problems)))
+    let keys = forms::of_config(plugin, &given, &herder.config.converters);
+    Ok(Json(verdict(&class, &keys, &given, problems)))
 }
 
 fn name_of(given: &Properties) -> &str {
@@ -128,7 +124,7 @@ fn stem(class: &str) -> &str {
 
 fn verdict(
     class: &str,
-    defined: &[ConfigKey],
+    defined: &[Described],
     given: &Properties,
     mut problems: Vec<Problem>,
 ) -> Value {
@@ -136,12 +132,7 @@ fn verdict(
         let message = "is required and has no default".to_owned();
         problems.push(Problem { key: keys::NAME.to_owned(), message });
     }
-    let known = |key: &ConfigKey| {
-        json!({
-            "definition": definition(key),
-            "value": definitions::value(key, given, &problems),
-        })
-    };
+    let known = |key: &Described| json!({ "definition": key.definition(), "value": key.value(given, &problems) });
     let stray = problems
         .iter()
         .filter(|problem| defined.iter().all(|key| key.name != problem.key))

@@ -108,6 +108,17 @@ pub struct DefaultConverters {
     pub header: ConverterSetting,
 }
 
+impl DefaultConverters {
+    /// That of a place.
+    pub(crate) const fn of(&self, role: Role) -> &ConverterSetting {
+        match role {
+            Role::Key => &self.key,
+            Role::Value => &self.value,
+            Role::Header => &self.header,
+        }
+    }
+}
+
 impl Default for DefaultConverters {
     /// As the file has it that Kafka Connect's workers start with.
     fn default() -> Self {

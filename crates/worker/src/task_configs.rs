@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::keys::CLASS;
 use crate::pipeline::Properties;
 
 /// See the module's text.
@@ -70,10 +69,12 @@ impl TaskConfigs {
     }
 }
 
-/// A task's configuration as it is stored: with the task's class, as Kafka Connect names it.
-pub(crate) fn stored(mut properties: Properties) -> Properties {
-    if let Some(class) = properties.get(CLASS) {
-        properties.insert("task.class".to_owned(), class.clone());
+/// A task's configuration as it is stored: with the task's class, as Kafka Connect's connectors name
+/// it beside their own. A worker of Kafka Connect that comes after this one reads it.
+pub(crate) fn stored(mut properties: Properties, classes: &[&str]) -> Properties {
+    if let Some(class) = classes.first() {
+        let stem = class.strip_suffix("Connector").unwrap_or(class);
+        properties.insert("task.class".to_owned(), format!("{stem}Task"));
     }
     properties
 }
@@ -121,6 +122,13 @@ mod tests {
         assert_eq!(files(&tasks), None, "it is not committed");
         tasks.commit(Some(2));
         assert_eq!(files(&tasks), Some(vec!["c", "d"]));
+    }
+
+    #[test]
+    fn a_stored_task_has_the_class_beside_its_connectors() {
+        let stored = stored(properties("a"), &["org.example.FileConnector", "File"]);
+        assert_eq!(stored["task.class"], "org.example.FileTask");
+        assert_eq!(stored["file"], "a");
     }
 
     #[test]

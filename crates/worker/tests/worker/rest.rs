@@ -57,7 +57,10 @@ async fn a_connector_is_created_shown_and_deleted() {
     assert_eq!(api.get("/connectors/a%20b/config").await.expect(200), info["config"]);
     let task = &api.get("/connectors/a%20b/tasks").await.expect(200)[0];
     assert_eq!(task["id"], info["tasks"][0]);
-    assert_eq!(task["config"]["task.class"], CLASS);
+    assert_eq!(
+        task["config"]["task.class"],
+        format!("{}Task", CLASS.trim_end_matches("Connector"))
+    );
 
     let gone = api.call(Method::DELETE, "/connectors/a%20b", None).await;
     assert_eq!(gone.expect(204), Value::Null);
