@@ -41,12 +41,18 @@ pub(crate) fn backups(config: &Config) -> Result<Option<PathBuf>, Problem> {
     Ok(Some(absolute(text)))
 }
 
+/// Refuses a folder that lies in the data folder, or the other way round.
 pub(crate) fn apart(key: &str, text: &str, config: &Config) -> Result<(), Problem> {
-    let (dir, data_dir) = (absolute(text), absolute(config.text("data_dir")));
-    if !dir.starts_with(&data_dir) && !data_dir.starts_with(&dir) {
+    apart_from(key, text, config.text("data_dir"), "the data folder")
+}
+
+/// Refuses a folder that lies in another, or the other way round.
+pub(crate) fn apart_from(key: &str, text: &str, other: &str, name: &str) -> Result<(), Problem> {
+    let (dir, other) = (absolute(text), absolute(other));
+    if !dir.starts_with(&other) && !other.starts_with(&dir) {
         return Ok(());
     }
-    let message = format!("is {text:?}; it must lie apart from the data folder");
+    let message = format!("is {text:?}; it must lie apart from {name}");
     Err(Problem { key: key.to_owned(), message })
 }
 

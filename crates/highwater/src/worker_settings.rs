@@ -1,5 +1,6 @@
 //! The settings of the worker's REST API, and of what converts records.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use highwater_connector::{AllowedPaths, Config, ConfigKey, Importance, KeyType, Problem};
@@ -7,11 +8,17 @@ use highwater_worker::{
     ConverterSetting, DefaultConverters, Role, SecretProviders, TopicTracking, WorkerConfig,
 };
 
+use crate::copy_settings;
+use crate::settings::ALLOWED_PATHS;
+
 const REQUEST_TIMEOUT: &str = "How long a request for connectors may take, in milliseconds. One that takes longer is answered with REQUEST_NOT_DONE, and goes on.";
 const HEALTH_TIMEOUT: &str = "How long the worker may take to show that it is well, in milliseconds: that a change of a connector could begin, and that the log answers. Longer makes GET /health answer 500.";
 const ALLOWED_ENV: &str = "worker.allowed_env";
 const ALLOWED_ENV_TEXT: &str = "Environment variables of the server that configurations of connectors may refer to, as ${env:NAME}. Whoever may make connectors can read them. Empty: none.";
 const CREATION: &str = "Whether the topics that a source connector writes are made where they are missing, as its topic.creation keys say; else it stops with TOPIC_MISSING. A trail and its schema topic are always made. Kafka Connect's topic.creation.enable.";
+const CONNECTORS_DIR: &str = "worker.connectors_dir";
+const CONNECTORS_DIR_TEXT: &str = "Folder whose files are the connectors that shall be: NAME.json or NAME.properties, one a connector. They are made, changed and deleted with their files, and not over REST. Apart from worker.allowed_paths and the data folder. Empty: none.";
+const CONNECTORS_INTERVAL: &str = "How often that folder is looked at, in milliseconds. A file is taken that has not changed between two looks, or for 2 s.";
 const TRACKING: &str = "Whether the topics that each connector uses are known, for GET /connectors/NAME/topics. Kafka Connect's topic.tracking.enable.";
 const RESET: &str = "Whether they may be forgotten, with PUT /connectors/NAME/topics/reset. Kafka Connect's topic.tracking.allow.reset.";
 
@@ -99,6 +106,8 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
     let mut keys = converter_keys();
     keys.extend([
         key(ALLOWED_ENV, KeyType::List, "", ALLOWED_ENV_TEXT),
+        key(CONNECTORS_DIR, KeyType::String, "", CONNECTORS_DIR_TEXT),
+        key("worker.connectors_interval_ms", millis, "5000", CONNECTORS_INTERVAL),
         key("worker.request_timeout_ms", millis, "90000", REQUEST_TIMEOUT),
         key("worker.health_timeout_ms", millis, "10000", HEALTH_TIMEOUT),
         key("worker.topic_creation_enable", KeyType::Boolean, "true", CREATION),
@@ -118,13 +127,16 @@ pub(crate) struct WorkerSettings {
     /// Environment variables that configurations may refer to.
     allowed_env: Vec<String>,
     converters: DefaultConverters,
+    /// Folder of connector files.
+    connectors_dir: Option<PathBuf>,
+    connectors_interval: Duration,
 }
 
 impl WorkerSettings {
     /// Reads a checked configuration.
     ///
     /// # Errors
-    /// What is wrong with a converter.
+    /// What is wrong with a converter, and a folder of connector files where connectors may write.
     pub(crate) fn of(config: &Config) -> Result<Self, Vec<Problem>> {
         let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
         let enabled = config.flag("worker.topic_tracking_enable");
@@ -135,6 +147,8 @@ impl WorkerSettings {
         };
         let allowed_env = config.list(ALLOWED_ENV).into_iter().map(str::to_owned).collect();
         Ok(Self {
+            connectors_dir: connectors_dir(config).map_err(|problem| vec![problem])?,
+            connectors_interval: millis("worker.connectors_interval_ms"),
             allowed_env,
             request_timeout: millis("worker.request_timeout_ms"),
             health_timeout: millis("worker.health_timeout_ms"),
@@ -147,12 +161,28 @@ impl WorkerSettings {
     /// Tells the worker, whose connectors may open files below `paths`.
     pub(crate) fn apply(&self, paths: AllowedPaths, config: &mut WorkerConfig) {
         config.secrets = SecretProviders::new(paths, ALLOWED_ENV, self.allowed_env.clone());
+        config.connectors_dir.clone_from(&self.connectors_dir);
+        config.connectors_interval = self.connectors_interval;
         config.request_timeout = self.request_timeout;
         config.health_timeout = self.health_timeout;
         config.creates_topics = self.creates_topics;
         config.topic_tracking = self.topic_tracking;
         config.converters = self.converters.clone();
     }
+}
+
+/// Files of connectors may hold passwords, which a file source would read; and what a file sink writes
+/// must not become a connector.
+fn connectors_dir(config: &Config) -> Result<Option<PathBuf>, Problem> {
+    let text = config.text(CONNECTORS_DIR).trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    copy_settings::apart(CONNECTORS_DIR, text, config)?;
+    for allowed in config.list(ALLOWED_PATHS) {
+        copy_settings::apart_from(CONNECTORS_DIR, text, allowed, ALLOWED_PATHS)?;
+    }
+    Ok(Some(PathBuf::from(text)))
 }
 
 #[cfg(test)]

@@ -24,7 +24,10 @@ const TOGETHER: usize = 16;
 /// All connectors, each with its source.
 pub(crate) async fn examine(herder: &Arc<Herder>) -> Vec<Finding> {
     let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
-    together(names.into_iter().map(|name| of_connector(Arc::clone(herder), name))).await
+    let mut found = herder.folder.findings();
+    let looks = names.into_iter().map(|name| of_connector(Arc::clone(herder), name));
+    found.extend(together(looks).await);
+    found
 }
 
 /// What is found, in the order of those who look.

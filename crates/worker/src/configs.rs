@@ -2,14 +2,15 @@
 //! `config.storage.topic`.
 //!
 //! Keys `connector-NAME`, `task-NAME-N`, `commit-NAME` and `target-state-NAME`; values JSON
-//! without schema; a tombstone deletes. Keys of other kinds are Kafka Connect's own and are left
-//! alone. What the tasks' records mean is in `task_configs`.
+//! without schema; a tombstone deletes. `highwater-declared-NAME` is ours: the file that wants a
+//! connector. Keys of other kinds are Kafka Connect's own and are left alone. What the tasks' records mean is in `task_configs`.
 
 use std::collections::BTreeMap;
 
 use highwater_kafka::OutgoingRecord;
 use serde_json::{Value, json};
 
+use crate::declared::Mark;
 use crate::fencing::{self, FENCING};
 use crate::journal::record;
 use crate::pipeline::Properties;
@@ -19,6 +20,8 @@ const CONNECTOR: &str = "connector-";
 const TASK: &str = "task-";
 const COMMIT: &str = "commit-";
 const TARGET: &str = "target-state-";
+/// Ours; Kafka Connect leaves keys alone that it does not know.
+const DECLARED: &str = "highwater-declared-";
 
 /// What an operator wants of a connector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,6 +78,8 @@ pub(crate) struct ConfigState {
     tasks: BTreeMap<String, TaskConfigs>,
     /// How many tasks were fenced last.
     fenced: BTreeMap<String, u32>,
+    /// Connectors that files want.
+    marks: BTreeMap<String, Mark>,
 }
 
 impl ConfigState {
@@ -105,6 +110,16 @@ impl ConfigState {
         &self.fenced
     }
 
+    /// Which connectors files want.
+    pub(crate) const fn marks(&self) -> &BTreeMap<String, Mark> {
+        &self.marks
+    }
+
+    /// Which file wants a connector.
+    pub(crate) fn mark(&self, name: &str) -> Option<&Mark> {
+        self.marks.get(name)
+    }
+
     /// Takes in one record of the topic; what cannot be read is left alone.
     pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
         let Some(key) = key.and_then(|key| std::str::from_utf8(key).ok()) else { return };
@@ -118,6 +133,8 @@ impl ConfigState {
             self.apply_commit(name, value)
         } else if let Some(name) = key.strip_prefix(FENCING) {
             put(&mut self.fenced, name, value, fencing::tasks_of)
+        } else if let Some(name) = key.strip_prefix(DECLARED) {
+            put(&mut self.marks, name, value, Mark::from_value)
         } else {
             true
         };
@@ -230,6 +247,11 @@ pub(crate) fn put_tasks(topic: &str, name: &str, tasks: &[Properties]) -> Vec<Ou
     let commit = json!({ "tasks": tasks.len() });
     records.push(record(topic, &format!("{COMMIT}{name}"), Some(&commit)));
     records
+}
+
+/// The record that says which file wants a connector, or that none does.
+pub(crate) fn put_mark(topic: &str, name: &str, mark: Option<&Mark>) -> OutgoingRecord {
+    record(topic, &format!("{DECLARED}{name}"), mark.map(Mark::value).as_ref())
 }
 
 /// Records that delete a connector of which `state` knows.

@@ -8,7 +8,9 @@ use highwater_connector::{ConnectorError, Retry};
 use highwater_kafka::OutgoingRecord;
 
 use crate::configs::{self, TargetState};
+use crate::connector_files::Declaration;
 use crate::connector_runner::Handle;
+use crate::declared::Mark;
 use crate::herder::Herder;
 use crate::looking::silent;
 use crate::pipeline::{Pipeline, Properties};
@@ -89,6 +91,37 @@ impl Herder {
         let plan = self.admit(name, &mut properties).await?;
         let target = self.configs().target(name);
         self.put(name, &properties, target, plan).await
+    }
+
+    /// Makes or changes a connector as a file wants it. The mark comes first: who dies in between leaves
+    /// no connector that nobody takes away.
+    ///
+    /// # Errors
+    /// When the configuration is invalid or the log fails.
+    pub(crate) async fn declare(
+        &self,
+        declaration: &Declaration,
+        mark: &Mark,
+    ) -> Result<(), Refusal> {
+        let Declaration { name, properties, target } = declaration;
+        if self.configs().mark(name) != Some(mark) {
+            self.set_mark(name, Some(mark)).await?;
+        }
+        let stored = self.configs().properties(name).cloned();
+        match stored {
+            None => self.create(name, properties.clone(), *target).await,
+            Some(stored) if stored == *properties => Ok(()),
+            Some(_) => self.put_config(name, properties.clone()).await.map(drop),
+        }
+    }
+
+    /// Says which file wants a connector, or that none does.
+    ///
+    /// # Errors
+    /// When the log fails.
+    pub(crate) async fn set_mark(&self, name: &str, mark: Option<&Mark>) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().await;
+        self.write(vec![configs::put_mark(&self.config.configs_topic, name, mark)]).await
     }
 
     async fn put(

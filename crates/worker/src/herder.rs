@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::WorkerConfig;
+use crate::applier::Folder;
 use crate::configs::{ConfigState, TargetState};
 use crate::connector_runner::{Handle, Wish};
 use crate::keys;
@@ -40,6 +41,8 @@ pub(crate) struct Herder {
     runners: Mutex<BTreeMap<String, Handle>>,
     /// Runners of deleted connectors that have not ended.
     leaving: Mutex<BTreeMap<String, JoinHandle<()>>>,
+    /// The folder of connector files.
+    pub(crate) folder: Folder,
     /// One change at a time, as with Kafka Connect's herder.
     pub(crate) turn: tokio::sync::Mutex<()>,
 }
@@ -62,6 +65,7 @@ impl Herder {
     fn of(config: WorkerConfig, plugins: Plugins, restored: restore::Restored) -> Self {
         let names: Vec<String> = restored.configs.names().map(str::to_owned).collect();
         let herder = Self {
+            folder: Folder::new(config.connectors_dir.clone()),
             config,
             plugins,
             cluster_id: restored.cluster_id,
@@ -146,6 +150,12 @@ impl Herder {
         self.shared.journal.write(records.clone()).await.map_err(Refusal::Log)?;
         self.configs.send_modify(|configs| configs.apply_written(&records));
         Ok(())
+    }
+
+    /// Whether this worker is the one that follows the folder.
+    #[expect(clippy::unused_self, reason = "of many workers it will be one")]
+    pub(crate) const fn may_apply(&self) -> bool {
+        true
     }
 
     /// Tells a connector's runner what is wanted, starting it where there is none.

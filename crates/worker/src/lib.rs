@@ -34,6 +34,7 @@
 
 mod active_topics;
 mod admission;
+mod applier;
 #[cfg_attr(not(test), expect(dead_code, reason = "a worker is alone as yet"))]
 mod assignment;
 mod backoff;
@@ -42,9 +43,11 @@ mod checkup;
 mod cluster;
 mod configs;
 mod connector_changes;
+mod connector_files;
 mod connector_runner;
 mod counters;
 mod dead_letters;
+mod declared;
 mod exactly_once;
 mod fencing;
 mod fresh;

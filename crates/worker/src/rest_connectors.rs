@@ -78,6 +78,7 @@ pub(crate) async fn create(
             ))
         })?,
     };
+    herder.check_undeclared(&name)?;
     herder.create(&name, properties, target).await?;
     created(&herder, &name)
 }
@@ -101,6 +102,7 @@ pub(crate) async fn put_config(
     Body(given): Body<Given>,
 ) -> Result<Response, Refusal> {
     let properties = whole(given)?;
+    herder.check_undeclared(&name)?;
     match herder.put_config(&name, properties).await? {
         Put::Created => created(&herder, &name),
         Put::Updated => Ok(Json(info_json(&herder, &name)?).into_response()),
@@ -113,6 +115,7 @@ pub(crate) async fn patch_config(
     Body(given): Body<Given>,
 ) -> Answer {
     let patch = given.into_iter().map(|(key, Text(value))| (key, value)).collect();
+    herder.check_undeclared(&name)?;
     herder.patch_config(&name, patch).await?;
     info_json(&herder, &name).map(Json)
 }
@@ -131,6 +134,7 @@ pub(crate) async fn delete(
     Segments(name): Segments<String>,
     Params(query): Params<Delete>,
 ) -> Result<Response, Refusal> {
+    herder.check_undeclared(&name)?;
     if !query.release {
         herder.delete(&name).await?;
         return Ok(StatusCode::NO_CONTENT.into_response());

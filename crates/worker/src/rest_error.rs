@@ -17,6 +17,13 @@ pub(crate) enum Refusal {
     NotFound(String),
     /// 409.
     Exists(String),
+    /// 409: a file of the server wants the connector so.
+    Declared {
+        /// The connector.
+        name: String,
+        /// The file's name.
+        file: String,
+    },
     /// 400.
     BadRequest(String),
     /// 400: the connector of this name must be stopped first.
@@ -39,7 +46,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Exists(_) => StatusCode::CONFLICT,
+            Self::Exists(_) | Self::Declared { .. } => StatusCode::CONFLICT,
             Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
                 StatusCode::BAD_REQUEST
             }
@@ -48,13 +55,17 @@ impl Refusal {
         }
     }
 
-    fn message(&self) -> String {
+    /// What happened, in words.
+    pub(crate) fn message(&self) -> String {
         match self {
             Self::NotFound(text)
             | Self::Exists(text)
             | Self::BadRequest(text)
             | Self::Broken(text)
             | Self::Http(_, text) => text.clone(),
+            Self::Declared { name, file } => format!(
+                "Connector {name} is kept as file {file} of the server's connectors_dir says"
+            ),
             Self::NotStopped(name) => format!(
                 "Connectors must be in the STOPPED state before their offsets can be modified. \
                  This can be done for the specified connector by issuing a 'PUT' request to the \
@@ -102,6 +113,11 @@ impl Refusal {
                 "CONNECTOR_EXISTS",
                 UNCHANGED,
                 "choose another name, or change that one with PUT /connectors/NAME/config",
+            ),
+            Self::Declared { file, .. } => parts(
+                "CONNECTOR_DECLARED",
+                UNCHANGED,
+                &format!("change {file}, or remove it: the server follows within seconds"),
             ),
             Self::NotStopped(name) => parts(
                 "CONNECTOR_NOT_STOPPED",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,6 +171,10 @@ pub struct WorkerConfig {
     pub start_timeout: Duration,
     /// Largest record that a task sends, in bytes, unless a connector says otherwise.
     pub max_record_bytes: usize,
+    /// Folder of connector files that are followed.
+    pub connectors_dir: Option<PathBuf>,
+    /// How often it is looked at.
+    pub connectors_interval: Duration,
     /// Where configurations may take secrets from.
     pub secrets: SecretProviders,
     /// See [`DefaultConverters`].
@@ -201,6 +206,8 @@ impl WorkerConfig {
             hold_interval: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),
             max_record_bytes: 10 << 20,
+            connectors_dir: None,
+            connectors_interval: Duration::from_secs(5),
             secrets: SecretProviders::new(AllowedPaths::new("none", []), "none", []),
             converters: DefaultConverters::default(),
             loggers: Arc::new(NoLoggers),

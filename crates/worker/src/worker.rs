@@ -6,7 +6,10 @@ use axum::Router;
 use highwater_connector::Finding;
 use highwater_kafka::KafkaError;
 
+use tokio::sync::Mutex;
+
 use crate::WorkerConfig;
+use crate::applier::Applier;
 use crate::checkup;
 use crate::herder::Herder;
 use crate::plugins::{Plugin, Plugins};
@@ -29,6 +32,8 @@ pub enum WorkerError {
 #[derive(Clone)]
 pub struct Worker {
     herder: Arc<Herder>,
+    /// Follows the folder of connector files.
+    applier: Arc<Mutex<Option<Applier>>>,
 }
 
 impl Worker {
@@ -41,7 +46,9 @@ impl Worker {
         let herder = Herder::start(config, Plugins::new(connectors))
             .await
             .map_err(|source| WorkerError::Log { bootstrap, source })?;
-        Ok(Self { herder: Arc::new(herder) })
+        let herder = Arc::new(herder);
+        let applier = Arc::new(Mutex::new(Applier::start(&herder)));
+        Ok(Self { herder, applier })
     }
 
     /// Kafka Connect's REST API. It answers unknown paths too, so a router that is merged with it
@@ -64,6 +71,10 @@ impl Worker {
     /// Drains all tasks to the end of a transaction, each within its bound, and ends them. What
     /// operators want stays as it is: the next start goes on.
     pub async fn shutdown(&self) {
+        let applier = self.applier.lock().await.take();
+        if let Some(applier) = applier {
+            applier.stop().await;
+        }
         self.herder.shutdown().await;
     }
 }
