@@ -1,4 +1,4 @@
-.PHONY: help demo test soak bench-postgres bench-log compat compat-connect compat-pipelines mutants-log fuzz docs dist
+.PHONY: help demo test soak bench-postgres bench-log bench-worker compat compat-connect compat-pipelines mutants-log fuzz docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -20,6 +20,7 @@ help:
 	@echo "make compat-connect  Kafka Connect's own worker and ours, asked the same; ON=apache: on an Apache Kafka each"
 	@echo "make compat-pipelines  the same file pipelines through Kafka Connect and ours, byte by byte"
 	@echo "make bench-log     the embedded log beside Apache Kafka, in the same run"
+	@echo "make bench-worker  a file into a topic and the topic into a file, beside Kafka Connect's worker"
 	@echo "make bench-postgres  what a change costs, beside pg_recvlogical and Debezium Engine, in the same run"
 	@echo
 	@echo "All install what is missing where apt-get may be used, and else say what to install."
@@ -60,6 +61,10 @@ bench-postgres:
 bench-log:
 	@testing/install/install.sh test
 	@python3 testing/bench/log.py
+
+bench-worker:
+	@testing/install/install.sh test
+	@python3 testing/bench/worker.py
 
 compat:
 	@testing/install/install.sh test compat

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 
+from compare import Answer  # before the demo's own comes into the path
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(REPOSITORY, "testing", "demo"))
@@ -15,7 +17,6 @@ sys.path.insert(0, os.path.join(REPOSITORY, "testing", "demo"))
 import kafka  # noqa: E402
 import processes  # noqa: E402
 import server as highwater  # noqa: E402
-from compare import Answer  # noqa: E402
 
 HOME = os.path.join(REPOSITORY, "target", "connect")
 POM = os.path.join(HERE, "pom.xml")
