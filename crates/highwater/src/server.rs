@@ -245,9 +245,11 @@ async fn start_worker(
     settings.worker.apply(allowed.clone(), &mut config);
     let started = Worker::start(config, plugins(allowed)).await;
     started.map_err(|error| {
-        let WorkerError::Log { source, .. } = &error;
-        lasting(source)
-            .unwrap_or_else(|| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
+        let denied = match &error {
+            WorkerError::Log { source, .. } => lasting(source),
+            WorkerError::GroupTaken { .. } => None,
+        };
+        denied.unwrap_or_else(|| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
     })
 }
 

@@ -92,6 +92,8 @@ pub trait GroupProtocol: Send + Sync + 'static {
 pub struct Assigned {
     /// Who the member is in this generation.
     pub identity: Identity,
+    /// Whether it is the leader that shared out.
+    pub leads: bool,
     /// What the leader said.
     pub assignment: Bytes,
     /// How long that holds without another word of the group. It is the same one until what was
@@ -337,8 +339,9 @@ impl<P: GroupProtocol> Life<P> {
                 if !self.lease.renew(asked) {
                     self.lease = Lease::from(asked, lease_span(&self.settings));
                 }
-                let (identity, lease) = (self.identity.clone(), self.lease.clone());
-                Ok(Some(Assigned { identity, assignment: answer.assignment, lease }))
+                let (identity, leads) = (self.identity.clone(), self.leads);
+                let lease = self.lease.clone();
+                Ok(Some(Assigned { identity, leads, assignment: answer.assignment, lease }))
             }
             Next::Stop => {
                 self.checked(answer.error_code, "be assigned its share").await.map(|()| None)

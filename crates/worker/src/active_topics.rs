@@ -12,7 +12,6 @@ use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::journal::{journal, record};
-use crate::replay::Replay;
 use crate::settings::{TopicTracking, WorkerConfig};
 
 const TOPIC: &str = "status-topic-";
@@ -34,27 +33,18 @@ pub(crate) struct ActiveTopics {
 }
 
 impl ActiveTopics {
-    /// Those that the log knows.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub(crate) async fn open(cluster: &Cluster, config: &WorkerConfig) -> Result<Self, KafkaError> {
+    /// None yet: they come with [`Self::apply`].
+    pub(crate) fn new(cluster: &Cluster, config: &WorkerConfig) -> Self {
         let (status_topic, tracking) = (config.status_topic.clone(), config.topic_tracking);
-        let mut known = Known::new();
-        Replay::open(&cluster.reader, &cluster.admin, &status_topic)
-            .await?
-            .catch_up(&mut |record| {
-                apply(&mut known, record.key.as_deref(), record.value.is_some())
-            })
-            .await?;
-        let journal = journal(cluster);
-        Ok(Self {
-            status_topic,
-            tracking,
-            journal,
-            known: Mutex::new(known),
-            resets: AtomicU64::new(0),
-        })
+        let (journal, known) = (journal(cluster), Mutex::default());
+        Self { status_topic, tracking, journal, known, resets: AtomicU64::new(0) }
+    }
+
+    /// Takes in one record of the topic, whichever worker wrote it.
+    pub(crate) fn apply(&self, key: Option<&[u8]>, used: bool) {
+        if apply(&mut self.known(), key, used) == Applied::Forgotten {
+            self.resets.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Topics of a connector; none of one that does not exist.
@@ -165,20 +155,28 @@ fn seen(
     record(status_topic, &key(connector, topic), Some(&value))
 }
 
+/// What a record of the topic did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Applied {
+    Kept,
+    /// A topic that was known is not any more.
+    Forgotten,
+}
+
 /// Takes in one record of the topic.
-fn apply(known: &mut Known, key: Option<&[u8]>, used: bool) {
+fn apply(known: &mut Known, key: Option<&[u8]>, used: bool) -> Applied {
     let key = key.and_then(|key| std::str::from_utf8(key).ok());
     let Some((topic, connector)) =
         key.and_then(|key| key.strip_prefix(TOPIC)?.split_once(CONNECTOR))
     else {
-        return;
+        return Applied::Kept;
     };
     let topics = known.entry(connector.to_owned()).or_default();
     if used {
         topics.insert(topic.to_owned());
-    } else {
-        topics.remove(topic);
+        return Applied::Kept;
     }
+    if topics.remove(topic) { Applied::Forgotten } else { Applied::Kept }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ impl Herder {
         let stored = self.configs().properties(name).cloned();
         secrets::unmask(self.plugin(&properties.clone()), properties, stored.as_ref())
             .map_err(Refusal::Invalid)?;
-        let plan = self.planned(name, properties).await.map_err(Refusal::Invalid)?;
+        let plan = self.planned(name, properties, &[]).await.map_err(Refusal::Invalid)?;
         self.check_owner(&plan).map_err(Refusal::Invalid)?;
         self.check_claims(&plan).map_err(Refusal::Invalid)?;
         Ok(plan)
@@ -41,7 +41,7 @@ impl Herder {
 
     /// What a connector claims is nobody else's.
     fn check_claims(&self, plan: &Plan) -> Result<(), Vec<Problem>> {
-        let others = self.other_plans(&plan.name);
+        let others = self.plans.others(&plan.name);
         let others = others.iter().map(|other| (other.name.as_str(), other.claims.as_slice()));
         match ownership::claimed(&plan.claims, others) {
             None => Ok(()),
@@ -65,7 +65,7 @@ impl Herder {
             let key = ownership::key(topics).to_owned();
             return Err(vec![Problem { key, message }]);
         }
-        let others = self.other_plans(&plan.name);
+        let others = self.plans.others(&plan.name);
         let others =
             others.iter().filter_map(|other| Some((other.name.as_str(), other.topics.as_ref()?)));
         match ownership::owner(topics, others) {

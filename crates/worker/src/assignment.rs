@@ -16,7 +16,8 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    fn connector(&self) -> &str {
+    /// Name of the connector.
+    pub(crate) fn connector(&self) -> &str {
         match self {
             Self::Connector(name) | Self::Task(name, _) => name,
         }

@@ -2,8 +2,10 @@
 
 use highwater_connector::{ConnectorError, ErrorKind};
 use highwater_kafka::{
-    Admin, ErrorCode, KafkaError, Reader, TransactionSettings, Writer, WriterSettings,
+    Admin, ErrorCode, KafkaError, Lease, Reader, TransactionSettings, Writer, WriterSettings,
 };
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use crate::WorkerConfig;
 use crate::settings::WriterFactory;
@@ -18,6 +20,8 @@ pub(crate) struct Cluster {
     /// The worker's own topics, which no record of a connector goes to.
     pub(crate) own_topics: [String; 3],
     writers: WriterFactory,
+    /// How long this worker may write, where it shares its work with others.
+    lease: Arc<Mutex<Option<Lease>>>,
 }
 
 impl Cluster {
@@ -29,8 +33,16 @@ impl Cluster {
             reader,
             own_topics: [&config.configs_topic, &config.offsets_topic, &config.status_topic]
                 .map(String::clone),
-            writers: std::sync::Arc::clone(&config.writers),
+            writers: Arc::clone(&config.writers),
+            lease: Arc::default(),
         }
+    }
+
+    /// Writers that are made from now on write as long as `lease` holds. Whether those of before write
+    /// no more.
+    pub(crate) fn write_under(&self, lease: Lease) -> bool {
+        let before = self.lease.lock().replace(lease);
+        before.is_some_and(|lease| !lease.holds())
     }
 
     /// A writer whose requests may hold a record of `max_record_bytes`; with `transactions`, in
@@ -42,6 +54,7 @@ impl Cluster {
     ) -> Result<Box<dyn Writer>, KafkaError> {
         let mut settings = WriterSettings::new(self.reader.bootstrap());
         settings.transactions = transactions;
+        settings.lease.clone_from(&self.lease.lock());
         settings.max_request_bytes = max_record_bytes.saturating_add(REQUEST_OVERHEAD);
         settings.max_in_flight_bytes = settings.max_in_flight_bytes.max(settings.max_request_bytes);
         (self.writers)(&settings)

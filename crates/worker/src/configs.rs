@@ -2,10 +2,11 @@
 //! `config.storage.topic`.
 //!
 //! Keys `connector-NAME`, `task-NAME-N`, `commit-NAME` and `target-state-NAME`; values JSON
-//! without schema; a tombstone deletes. `highwater-declared-NAME` is ours: the file that wants a
-//! connector. Keys of other kinds are Kafka Connect's own and are left alone. What the tasks' records mean is in `task_configs`.
+//! without schema; a tombstone deletes. `restart-connector-NAME` and `logger-cluster-NAME` tell all workers
+//! to do something. `highwater-declared-NAME` is ours: the file that wants a connector. Keys of other
+//! kinds are Kafka Connect's own and are left alone. What the tasks' records mean is in `task_configs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_kafka::OutgoingRecord;
 use serde_json::{Value, json};
@@ -22,6 +23,9 @@ const COMMIT: &str = "commit-";
 const TARGET: &str = "target-state-";
 /// Ours; Kafka Connect leaves keys alone that it does not know.
 const DECLARED: &str = "highwater-declared-";
+const RESTART: &str = "restart-connector-";
+/// How the keys begin of levels that all workers are told.
+pub(crate) const LOGGER: &str = "logger-cluster-";
 
 /// What an operator wants of a connector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -70,16 +74,38 @@ impl TargetState {
     }
 }
 
+/// What a worker does about a record besides keeping it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Change {
+    /// A connector is as its operator wants it, its tasks with it, or is gone.
+    Settled(String),
+    /// A connector shall be started anew.
+    Restart(String, Restart),
+    /// A logger has another level.
+    Level(String, String),
+}
+
+/// Which parts of a connector are started anew (KIP-745).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Restart {
+    pub(crate) tasks: bool,
+    pub(crate) only_failed: bool,
+}
+
 /// All configurations, as the topic says them up to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ConfigState {
     properties: BTreeMap<String, Properties>,
+    /// How often each was given.
+    revisions: BTreeMap<String, u64>,
     targets: BTreeMap<String, TargetState>,
     tasks: BTreeMap<String, TaskConfigs>,
     /// How many tasks were fenced last.
     fenced: BTreeMap<String, u32>,
     /// Connectors that files want.
     marks: BTreeMap<String, Mark>,
+    /// Connectors whose tasks were set since, so that those before them are still to be fenced.
+    unfenced: BTreeSet<String>,
 }
 
 impl ConfigState {
@@ -91,6 +117,11 @@ impl ConfigState {
     /// A connector's properties; `None` when there is no such connector.
     pub(crate) fn properties(&self, name: &str) -> Option<&Properties> {
         self.properties.get(name)
+    }
+
+    /// How often a connector was given, of which this process has read.
+    pub(crate) fn revision(&self, name: &str) -> u64 {
+        self.revisions.get(name).copied().unwrap_or(0)
     }
 
     /// What is wanted of a connector.
@@ -120,18 +151,26 @@ impl ConfigState {
         self.marks.get(name)
     }
 
+    /// Whether the tasks before the present ones are still to be fenced.
+    pub(crate) fn is_fence_due(&self, name: &str) -> bool {
+        let tasks = self.tasks(name).committed().map_or(0, |tasks| tasks.len());
+        let fenced = self.fenced.get(name).and_then(|fenced| usize::try_from(*fenced).ok());
+        tasks > 0 && (self.unfenced.contains(name) || fenced != Some(tasks))
+    }
+
     /// Takes in one record of the topic; what cannot be read is left alone.
-    pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
-        let Some(key) = key.and_then(|key| std::str::from_utf8(key).ok()) else { return };
+    pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) -> Option<Change> {
+        let key = key.and_then(|key| std::str::from_utf8(key).ok())?;
         let read = if let Some(name) = key.strip_prefix(TARGET) {
             put(&mut self.targets, name, value, TargetState::from_value)
         } else if let Some(name) = key.strip_prefix(CONNECTOR) {
-            put(&mut self.properties, name, value, properties_of)
+            self.apply_connector(name, value)
         } else if let Some(task) = key.strip_prefix(TASK) {
             self.apply_task(task, value)
         } else if let Some(name) = key.strip_prefix(COMMIT) {
             self.apply_commit(name, value)
         } else if let Some(name) = key.strip_prefix(FENCING) {
+            self.unfenced.remove(name);
             put(&mut self.fenced, name, value, fencing::tasks_of)
         } else if let Some(name) = key.strip_prefix(DECLARED) {
             put(&mut self.marks, name, value, Mark::from_value)
@@ -143,7 +182,19 @@ impl ConfigState {
                 key,
                 "a record of the configuration topic cannot be read; it is left alone"
             );
+            return None;
         }
+        change(key, value)
+    }
+
+    fn apply_connector(&mut self, name: &str, value: Option<&[u8]>) -> bool {
+        let read = put(&mut self.properties, name, value, properties_of);
+        match value {
+            Some(_) if read => *self.revisions.entry(name.to_owned()).or_default() += 1,
+            Some(_) => {}
+            None => drop(self.revisions.remove(name)),
+        }
+        read
     }
 
     fn apply_task(&mut self, task: &str, value: Option<&[u8]>) -> bool {
@@ -158,6 +209,10 @@ impl ConfigState {
         let count = |value: &Value| value.get("tasks")?.as_u64()?.try_into().ok();
         let Ok(count) = read(value, count) else { return false };
         self.change_tasks(name, |tasks| tasks.commit(count));
+        match count {
+            Some(1..) => drop(self.unfenced.insert(name.to_owned())),
+            _ => drop(self.unfenced.remove(name)),
+        }
         true
     }
 
@@ -169,12 +224,28 @@ impl ConfigState {
         }
     }
 
-    /// Takes in records that were just written.
+    /// Takes in records as they are written.
+    #[cfg(test)]
     pub(crate) fn apply_written(&mut self, records: &[OutgoingRecord]) {
         for record in records {
             self.apply(record.key.as_deref(), record.value.as_deref());
         }
     }
+}
+
+/// A connector's tasks are written last, so that nothing is done by halves.
+fn change(key: &str, value: Option<&[u8]>) -> Option<Change> {
+    if let Some(name) = key.strip_prefix(COMMIT) {
+        return Some(Change::Settled(name.to_owned()));
+    }
+    let value: Value = serde_json::from_slice(value?).ok()?;
+    if let Some(name) = key.strip_prefix(RESTART) {
+        let flag = |key| value.get(key).and_then(Value::as_bool);
+        let restart = Restart { tasks: flag("include-tasks")?, only_failed: flag("only-failed")? };
+        return Some(Change::Restart(name.to_owned(), restart));
+    }
+    let (name, level) = (key.strip_prefix(LOGGER)?, value.get("level")?.as_str()?);
+    Some(Change::Level(name.to_owned(), level.to_owned()))
 }
 
 /// Puts in what a record says; false when it cannot be read.
@@ -252,6 +323,13 @@ pub(crate) fn put_tasks(topic: &str, name: &str, tasks: &[Properties]) -> Vec<Ou
 /// The record that says which file wants a connector, or that none does.
 pub(crate) fn put_mark(topic: &str, name: &str, mark: Option<&Mark>) -> OutgoingRecord {
     record(topic, &format!("{DECLARED}{name}"), mark.map(Mark::value).as_ref())
+}
+
+/// The record that has all workers start a connector anew.
+pub(crate) fn restart(topic: &str, name: &str, restart: Restart) -> OutgoingRecord {
+    let Restart { tasks, only_failed } = restart;
+    let value = json!({ "include-tasks": tasks, "only-failed": only_failed });
+    record(topic, &format!("{RESTART}{name}"), Some(&value))
 }
 
 /// Records that delete a connector of which `state` knows.
@@ -350,6 +428,53 @@ mod tests {
             state.apply(Some(key), Some(value));
             assert_eq!(state, before);
         }
+    }
+
+    #[test]
+    fn a_connector_is_settled_once_its_tasks_are() {
+        let mut state = ConfigState::default();
+        let mut changes = |records: &[OutgoingRecord]| -> Vec<Change> {
+            let apply = |record: &OutgoingRecord| {
+                state.apply(record.key.as_deref(), record.value.as_deref())
+            };
+            records.iter().filter_map(apply).collect()
+        };
+        let settled = || vec![Change::Settled("a".to_owned())];
+        let put = put_connector("c", "a", &properties(), TargetState::Started, &[properties()]);
+        assert_eq!(changes(&put), settled());
+        assert_eq!(changes(&put_target("c", "a", TargetState::Stopped, &[])), settled());
+        let wanted = Restart { tasks: true, only_failed: false };
+        let told = restart("c", "a", wanted);
+        assert_eq!(
+            told.value.as_deref(),
+            Some(&br#"{"include-tasks":true,"only-failed":false}"#[..])
+        );
+        assert_eq!(changes(&[told]), [Change::Restart("a".to_owned(), wanted)]);
+        let level = record("c", "logger-cluster-x", Some(&json!({ "level": "DEBUG" })));
+        assert_eq!(changes(&[level]), [Change::Level("x".to_owned(), "DEBUG".to_owned())]);
+        let deleted = delete("c", "a", &state);
+        let last = deleted.last().unwrap();
+        assert_eq!(state.apply(last.key.as_deref(), None), Some(Change::Settled("a".to_owned())));
+    }
+
+    #[test]
+    fn those_before_are_fenced_once_a_set_of_tasks() {
+        let mut state = ConfigState::default();
+        let tasks = [properties()];
+        let fenced = |state: &mut ConfigState| {
+            state.apply(Some(b"tasks-fencing-a"), Some(br#"{"task-count":1}"#));
+        };
+        state.apply_written(&put_connector("c", "a", &properties(), TargetState::Started, &tasks));
+        assert!(state.is_fence_due("a"));
+        fenced(&mut state);
+        assert!(!state.is_fence_due("a"));
+        state.apply_written(&put_target("c", "a", TargetState::Stopped, &[]));
+        assert!(!state.is_fence_due("a"), "nobody starts");
+        state.apply_written(&put_target("c", "a", TargetState::Started, &tasks));
+        assert!(state.is_fence_due("a"));
+        fenced(&mut state);
+        state.apply(Some(b"tasks-fencing-a"), Some(br#"{"task-count":3}"#));
+        assert!(state.is_fence_due("a"), "others than these were fenced last");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::time::Duration;
 use highwater_connector::{ConnectorError, Retry};
 use highwater_kafka::OutgoingRecord;
 
-use crate::configs::{self, TargetState};
+use crate::assignment::Work;
+use crate::configs::{self, Restart, TargetState};
 use crate::connector_files::Declaration;
 use crate::connector_runner::Handle;
 use crate::declared::Mark;
@@ -15,9 +16,11 @@ use crate::herder::Herder;
 use crate::looking::silent;
 use crate::pipeline::{Pipeline, Properties};
 use crate::plan::{Plan, TaskPlan};
+use crate::plans::Division;
 use crate::rest_error::Refusal;
 use crate::restore::wanted_tasks;
 use crate::status::{State, Status};
+use crate::statuses::Book;
 
 /// How much longer than its drain a request waits for a connector to end.
 const END_GRACE: Duration = Duration::from_secs(10);
@@ -121,7 +124,8 @@ impl Herder {
     /// When the log fails.
     pub(crate) async fn set_mark(&self, name: &str, mark: Option<&Mark>) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
-        self.write(vec![configs::put_mark(&self.config.configs_topic, name, mark)]).await
+        let record = configs::put_mark(&self.config.configs_topic, name, mark);
+        self.write(vec![record]).await.map_err(Refusal::Log)
     }
 
     async fn put(
@@ -133,10 +137,16 @@ impl Herder {
     ) -> Result<(), Refusal> {
         let topic = &self.config.configs_topic;
         let tasks = wanted_tasks(target, &plan);
-        self.write(configs::put_connector(topic, name, properties, target, tasks)).await?;
-        self.set_plan(name, Ok(plan));
-        self.tell(name);
-        Ok(())
+        let records = configs::put_connector(topic, name, properties, target, tasks);
+        let revision = self.configs().revision(name) + 1;
+        self.plans.set(name, revision, Ok(plan), Division::Own);
+        let written = self.write(records).await;
+        if written.is_err() {
+            // What counts is what the log says.
+            self.plans.remove(name);
+            self.replan(name).await;
+        }
+        written.map_err(Refusal::Log)
     }
 
     /// Deletes a connector; its topics and offsets stay. Ends once its task has, within a bound.
@@ -148,13 +158,17 @@ impl Herder {
         self.properties(name)?;
         let bound = self.end_bound(name);
         let records = configs::delete(&self.config.configs_topic, name, &self.configs());
-        self.write(records).await?;
-        let Some(handle) = self.take_runner(name) else { return Ok(()) };
-        let mut status = handle.watch();
-        self.set_leaving(name, handle.vanish());
+        let status = self.runners().get(name).map(Handle::watch);
+        self.write(records).await.map_err(Refusal::Log)?;
         drop(turn);
-        // The runner drops its end of the status when it has ended.
-        drop(tokio::time::timeout(bound, status.wait_for(|_| false)).await);
+        let ended = async {
+            if let Some(mut status) = status {
+                // The runner drops its end of the status when it has ended.
+                drop(status.wait_for(|_| false).await);
+            }
+            self.wait_for_others(name).await;
+        };
+        drop(tokio::time::timeout(bound, ended).await);
         Ok(())
     }
 
@@ -168,8 +182,7 @@ impl Herder {
         let unknown = || Refusal::NotFound(format!("Unknown connector {name}"));
         self.properties(name).map_err(|_| unknown())?;
         if self.configs().target(name) != target {
-            self.write(self.target_records(name, target)).await?;
-            self.tell(name);
+            self.write(self.target_records(name, target)).await.map_err(Refusal::Log)?;
         }
         drop(turn);
         if target == TargetState::Stopped {
@@ -227,11 +240,27 @@ impl Herder {
     }
 
     async fn wait_until_stopped(&self, name: &str) {
-        let status = self.runners().get(name).map(Handle::watch);
-        if let Some(mut status) = status {
-            let stopped = status.wait_for(|status: &Status| status.state == State::Stopped);
-            drop(tokio::time::timeout(self.end_bound(name), stopped).await);
-        }
+        let stopped = async {
+            let status = self.runners().get(name).map(Handle::watch);
+            if let Some(mut status) = status {
+                drop(status.wait_for(|status: &Status| status.state == State::Stopped).await);
+            }
+            self.wait_for_others(name).await;
+            let whole = Work::Connector(name.to_owned());
+            let is_own = self.standing().has(&whole);
+            if !is_own {
+                let mut book = self.shared.statuses.subscribe();
+                let is_stopped =
+                    |book: &Book| book.get(&whole).is_some_and(|said| said.state == State::Stopped);
+                drop(book.wait_for(is_stopped).await);
+            }
+        };
+        drop(tokio::time::timeout(self.end_bound(name), stopped).await);
+    }
+
+    /// Waits until no other worker has a task of the connector.
+    async fn wait_for_others(&self, name: &str) {
+        drop(self.round.subscribe().wait_for(|round| !round.has_tasks_of(name)).await);
     }
 
     /// How long a request waits for a connector to end, which may drain as long as it is configured.
@@ -240,32 +269,28 @@ impl Herder {
         end_bound(planned.unwrap_or(self.config.drain_timeout))
     }
 
-    /// Starts a connector anew, after its tasks were drained.
+    /// Starts a connector anew, and its tasks where that is asked for, each after it was drained.
     ///
     /// # Errors
-    /// Not found.
-    pub(crate) async fn restart(&self, name: &str) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
-        let properties = self.known(name)?;
-        if self.plan(name).is_err() {
-            let planned = self.planned(name, &properties).await;
-            self.set_plan(name, planned);
-            let target = self.configs().target(name);
-            self.write(self.target_records(name, target)).await?;
-        }
-        self.tell(name);
-        Ok(())
-    }
-
-    /// Starts these tasks of a connector anew, each after it was drained.
-    ///
-    /// # Errors
-    /// Not found.
-    pub(crate) async fn restart_tasks(&self, name: &str, ids: &[usize]) -> Result<(), Refusal> {
+    /// Not found, or the log fails.
+    pub(crate) async fn restart(&self, name: &str, restart: Restart) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
         self.known(name)?;
+        let told = configs::restart(&self.config.configs_topic, name, restart);
+        self.write(vec![told]).await.map_err(Refusal::Log)?;
+        // What could not be run before may have tasks now.
+        let changed = self.changed_tasks(name);
+        if changed.is_empty() { Ok(()) } else { self.write(changed).await.map_err(Refusal::Log) }
+    }
+
+    /// Starts a task of this worker anew, after it was drained.
+    ///
+    /// # Errors
+    /// Not found.
+    pub(crate) fn restart_task(&self, name: &str, id: u32) -> Result<(), Refusal> {
+        self.known(name)?;
         if let Some(handle) = self.runners().get(name) {
-            handle.restart(ids);
+            handle.restart(&[id]);
         }
         Ok(())
     }

@@ -1,41 +1,71 @@
 //! Keeps one connector as its operator wants it: as many tasks as its plan has, each with a runner,
 //! and the connector's own standing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use highwater_connector::{ConnectorError, SourcePartition};
+use highwater_connector::ConnectorError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
+use crate::assignment::Work;
 use crate::counters;
 use crate::plan::{Plan, TaskPlan};
 use crate::runner::{self, Line, Shared, failed};
-use crate::status::{ConnectorStatus, State, Status};
-use crate::statuses::Part;
+use crate::standing::Portion;
+use crate::status::{State, Status};
 
-/// What is wanted of a connector. Sending the same again restarts its tasks.
+/// Pause before what could not be fenced is fenced again.
+const FENCE_PAUSE: Duration = Duration::from_secs(1);
+
+/// What a part says that was given away.
+const LEFT: &str = "Its worker has ended it";
+
+/// What is wanted of a connector, and which part of it is this worker's.
 #[derive(Clone)]
 pub(crate) enum Wish {
     /// Run its tasks.
-    Run(Arc<Plan>),
+    Run(Arc<Plan>, Portion),
     /// Drain its tasks, and keep them waiting.
-    Pause(Arc<Plan>),
+    Pause(Arc<Plan>, Portion),
     /// Drain its tasks, and end them.
-    Stop(Option<Arc<Plan>>),
+    Stop(Option<Arc<Plan>>, Portion),
     /// The configuration cannot be run, for this reason.
-    Refuse(ConnectorError),
+    Refuse(ConnectorError, Portion),
     /// Drain its tasks, and end all.
     Leave,
     /// The same, and remove all statuses.
     Vanish,
 }
 
+/// What of a connector is here.
+#[derive(Clone, Default)]
+pub(crate) struct Here {
+    connector: bool,
+    /// By their ids.
+    tasks: BTreeMap<u32, Line>,
+}
+
+impl Here {
+    /// Whether it is no more than `portion`.
+    pub(crate) fn is_within(&self, portion: &Portion) -> bool {
+        let tasks = self.tasks.keys().all(|id| portion.has_task(*id));
+        tasks && (!self.connector || portion.has_connector())
+    }
+
+    /// Whether any task is here.
+    pub(crate) fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+}
+
 /// The worker's hold on a connector that is kept.
 pub(crate) struct Handle {
     wish: watch::Sender<Wish>,
     status: watch::Receiver<Status>,
-    tasks: watch::Receiver<Vec<Line>>,
+    here: watch::Receiver<Here>,
     ended: JoinHandle<()>,
 }
 
@@ -48,15 +78,16 @@ impl Handle {
         predecessor: Option<JoinHandle<()>>,
     ) -> Self {
         let (wish, wishes) = watch::channel(wish);
-        let (status, seen) = watch::channel(Status::unassigned());
-        let (lines, tasks) = watch::channel(Vec::new());
+        let (status, shown) = watch::channel(Status::unassigned());
+        let (seen, here) = watch::channel(Here::default());
         let runner = ConnectorRunner {
             name: name.to_owned(),
             version: None,
             wishes,
             status,
-            lines,
-            tasks: Vec::new(),
+            here: seen,
+            tasks: BTreeMap::new(),
+            portion: Portion::none(),
             shared,
         };
         let span = tracing::error_span!("connector", connector = name);
@@ -68,7 +99,7 @@ impl Handle {
             runner.run().await;
         };
         let ended = tokio::spawn(life.instrument(span));
-        Self { wish, status: seen, tasks, ended }
+        Self { wish, status: shown, here, ended }
     }
 
     /// Says what is wanted from now on.
@@ -76,18 +107,25 @@ impl Handle {
         self.wish.send_replace(wish);
     }
 
-    /// Restarts these of its tasks.
-    pub(crate) fn restart(&self, ids: &[usize]) {
-        let tasks = self.tasks.borrow();
-        ids.iter().filter_map(|id| tasks.get(*id)).for_each(Line::repeat);
+    /// Restarts these of its tasks, as far as they are here.
+    pub(crate) fn restart(&self, ids: &[u32]) {
+        let here = self.here.borrow();
+        ids.iter().filter_map(|id| here.tasks.get(id)).for_each(Line::repeat);
     }
 
-    /// What it and its tasks are doing.
-    pub(crate) fn status(&self) -> ConnectorStatus {
-        ConnectorStatus {
-            connector: self.status.borrow().clone(),
-            tasks: self.tasks.borrow().iter().map(Line::status).collect(),
-        }
+    /// How the connector itself stands.
+    pub(crate) fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    /// What its tasks that are here are doing.
+    pub(crate) fn tasks(&self) -> BTreeMap<u32, Status> {
+        self.here.borrow().tasks.iter().map(|(id, line)| (*id, line.status())).collect()
+    }
+
+    /// Sees what of it is here from now on.
+    pub(crate) fn watch_here(&self) -> watch::Receiver<Here> {
+        self.here.clone()
     }
 
     /// Sees how the connector itself stands from now on.
@@ -111,9 +149,24 @@ impl Handle {
 /// A task that is kept.
 struct Kept {
     line: Line,
-    /// Where a source's task stores its offsets.
-    partition: Option<SourcePartition>,
+    plan: TaskPlan,
+    paused: bool,
     ended: JoinHandle<()>,
+}
+
+impl Kept {
+    /// Has it run what is wanted; what is wanted already goes on undisturbed.
+    fn steer(&mut self, plan: &TaskPlan, paused: bool) {
+        if self.paused == paused && self.plan.is(plan) {
+            return;
+        }
+        (self.plan, self.paused) = (plan.clone(), paused);
+        self.line.send(task_wish(plan, paused));
+    }
+}
+
+fn task_wish(plan: &TaskPlan, paused: bool) -> runner::Wish {
+    if paused { runner::Wish::Pause(plan.clone()) } else { runner::Wish::Run(plan.clone()) }
 }
 
 struct ConnectorRunner {
@@ -121,9 +174,11 @@ struct ConnectorRunner {
     version: Option<&'static str>,
     wishes: watch::Receiver<Wish>,
     status: watch::Sender<Status>,
-    /// What others see of `tasks`.
-    lines: watch::Sender<Vec<Line>>,
-    tasks: Vec<Kept>,
+    /// What others see of its part.
+    here: watch::Sender<Here>,
+    tasks: BTreeMap<u32, Kept>,
+    /// Which part of the connector is here.
+    portion: Portion,
     shared: Arc<Shared>,
 }
 
@@ -132,49 +187,69 @@ impl ConnectorRunner {
         loop {
             let wish = self.wishes.borrow_and_update().clone();
             match wish {
-                Wish::Run(plan) => {
+                Wish::Run(plan, portion) => {
+                    self.take(portion).await;
                     self.enter(&plan, State::Running, &tasks_run(plan.tasks.len())).await;
-                    self.keep(&plan, runner::Wish::Run).await;
-                    self.changed().await;
+                    self.keep(&plan, false).await;
+                    self.fence_or_change(&plan).await;
                 }
-                Wish::Pause(plan) => {
+                Wish::Pause(plan, portion) => {
+                    self.take(portion).await;
                     let activity = "Paused by its operator; nothing is read";
                     self.enter(&plan, State::Paused, activity).await;
-                    self.keep(&plan, runner::Wish::Pause).await;
+                    self.keep(&plan, true).await;
                     self.changed().await;
                 }
-                Wish::Stop(plan) => self.stop(plan).await,
-                Wish::Refuse(error) => {
-                    self.end_tasks().await;
-                    self.forget_tasks().await;
+                Wish::Stop(plan, portion) => {
+                    self.take(portion).await;
+                    self.stop(plan).await;
+                }
+                Wish::Refuse(error, portion) => {
+                    self.take(portion).await;
+                    self.end_all().await;
                     counters::running(&self.name, 0, false);
                     let activity = failed(&error);
                     self.stand(State::Failed, Some(error), &activity).await;
                     self.changed().await;
                 }
                 Wish::Leave => {
-                    self.end_tasks().await;
+                    self.end_tasks(|_, _| true).await;
                     counters::gone(&self.name, 0);
-                    self.stand(State::Unassigned, None, "Its worker has ended it").await;
+                    self.stand(State::Unassigned, None, LEFT).await;
                     return;
                 }
                 Wish::Vanish => {
-                    self.end_tasks().await;
-                    self.forget_tasks().await;
+                    self.end_all().await;
                     counters::gone(&self.name, 0);
-                    let tombstone = Part::Connector(self.name.clone());
-                    let tombstone = tombstone.tombstone(&self.shared.status_topic);
-                    self.shared.write_statuses(vec![tombstone]).await;
-                    self.shared.active_topics.forget(&self.name).await;
+                    self.vanish().await;
                     return;
                 }
             }
         }
     }
 
+    /// Takes note of its part. The connector itself is given away with a word.
+    async fn take(&mut self, portion: Portion) {
+        if self.portion.has_connector() && !portion.has_connector() {
+            self.stand(State::Unassigned, None, LEFT).await;
+        }
+        self.portion = portion;
+        self.show();
+    }
+
+    /// What is left of a deleted connector is for the worker that had it to remove.
+    async fn vanish(&self) {
+        if !self.portion.has_connector() {
+            return;
+        }
+        let part = Work::Connector(self.name.clone());
+        let tombstone = part.status_tombstone(&self.shared.status_topic);
+        self.shared.write_statuses(vec![tombstone]).await;
+        self.shared.active_topics.forget(&self.name).await;
+    }
+
     async fn stop(&mut self, plan: Option<Arc<Plan>>) {
-        self.end_tasks().await;
-        self.forget_tasks().await;
+        self.end_all().await;
         counters::running(&self.name, 0, false);
         let activity = "Stopped by its operator; the stored offset stays";
         self.stand(State::Stopped, None, activity).await;
@@ -203,66 +278,98 @@ impl ConnectorRunner {
         self.status.send_modify(|status| status.held = None);
     }
 
-    /// Has the tasks of `plan` and no others, and tells each what is wanted.
-    async fn keep(&mut self, plan: &Plan, wish: fn(TaskPlan) -> runner::Wish) {
-        // A partition that goes from one task to another must not be read by both for a moment.
-        let wanted = plan.tasks.iter().map(TaskPlan::partition);
-        let kept = self.tasks.iter().map(|kept| kept.partition.as_ref());
-        if !self.tasks.is_empty() && !kept.eq(wanted) {
-            self.end_tasks().await;
-            self.forget_tasks_from(plan.tasks.len()).await;
-        }
-        for (at, task) in plan.tasks.iter().enumerate() {
-            let wish = wish(task.clone());
-            match self.tasks.get(at) {
-                Some(kept) => kept.line.send(wish),
-                None => {
-                    let (line, ended) = runner::spawn(&self.name, task.id(), wish, &self.shared);
-                    self.tasks.push(Kept { line, partition: task.partition().cloned(), ended });
+    /// Fences those who ran its tasks before, whether any of them is here or not, and waits for
+    /// another wish.
+    async fn fence_or_change(&mut self, plan: &Plan) {
+        let first = plan.tasks.first().and_then(TaskPlan::source).cloned();
+        let first = first.filter(|_| self.portion.has_connector());
+        let shared = Arc::clone(&self.shared);
+        let fencing = async move {
+            if let Some(pipeline) = first {
+                while let Err(error) = shared.pass_fence(&pipeline).await {
+                    tracing::warn!(%error, "the tasks before are not fenced yet");
+                    tokio::time::sleep(FENCE_PAUSE).await;
                 }
             }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.changed() => {}
+            () = fencing => {}
+        }
+    }
+
+    /// Has those tasks of `plan` that are this worker's, and no others.
+    async fn keep(&mut self, plan: &Plan, paused: bool) {
+        let own = plan.tasks.iter().filter(|task| self.portion.has_task(task.id()));
+        let wanted: BTreeMap<u32, TaskPlan> = own.map(|task| (task.id(), task.clone())).collect();
+        // A partition that goes from one task to another must not be read by both for a moment.
+        let moved = |id: u32, kept: &Kept| {
+            wanted.get(&id).is_none_or(|task| task.partition() != kept.plan.partition())
+        };
+        let ended = self.end_tasks(moved).await;
+        let exists = |id: &u32| plan.tasks.iter().any(|task| task.id() == *id);
+        self.forget(ended.into_iter().filter(|id| !exists(id))).await;
+        for (id, task) in wanted {
+            if let Some(kept) = self.tasks.get_mut(&id) {
+                kept.steer(&task, paused);
+                continue;
+            }
+            let wish = task_wish(&task, paused);
+            let (line, ended) = runner::spawn(&self.name, id, wish, &self.shared);
+            self.tasks.insert(id, Kept { line, plan: task, paused, ended });
         }
         self.show();
     }
 
-    /// Drains all tasks at once, and waits until they have ended.
-    async fn end_tasks(&mut self) {
-        self.tasks.iter().for_each(|kept| kept.line.send(runner::Wish::Leave));
-        for kept in &mut self.tasks {
-            // Its panic, if it had one, is in the log already.
-            drop((&mut kept.ended).await);
+    /// Ends all tasks, which are no more.
+    async fn end_all(&mut self) {
+        let ended = self.end_tasks(|_, _| true).await;
+        self.forget(ended.into_iter()).await;
+    }
+
+    /// Drains these tasks at once, and waits until they have ended.
+    async fn end_tasks(&mut self, which: impl Fn(u32, &Kept) -> bool) -> Vec<u32> {
+        let leaving: Vec<u32> =
+            self.tasks.iter().filter(|(id, kept)| which(**id, kept)).map(|(id, _)| *id).collect();
+        for id in &leaving {
+            if let Some(kept) = self.tasks.get(id) {
+                kept.line.send(runner::Wish::Leave);
+            }
         }
+        for id in &leaving {
+            // It stays in sight until it has ended. Its panic, if it had one, is in the log already.
+            if let Some(kept) = self.tasks.get_mut(id) {
+                drop((&mut kept.ended).await);
+            }
+            self.tasks.remove(id);
+        }
+        self.show();
+        leaving
     }
 
-    async fn forget_tasks(&mut self) {
-        self.forget_tasks_from(0).await;
-    }
-
-    /// Removes tasks that have ended, with the statuses of those from `first` on.
-    async fn forget_tasks_from(&mut self, first: usize) {
+    /// Removes the statuses of tasks that are no more.
+    async fn forget(&self, tasks: impl Iterator<Item = u32>) {
         let topic = &self.shared.status_topic;
-        let gone = (0..).zip(&self.tasks).skip(first);
-        let gone: Vec<_> =
-            gone.map(|(id, _)| Part::Task(self.name.clone(), id).tombstone(topic)).collect();
-        self.tasks.clear();
-        self.show();
+        let gone = tasks.map(|id| Work::Task(self.name.clone(), id).status_tombstone(topic));
+        let gone: Vec<_> = gone.collect();
         if !gone.is_empty() {
             self.shared.write_statuses(gone).await;
         }
     }
 
     fn show(&self) {
-        self.lines.send_replace(self.tasks.iter().map(|kept| kept.line.clone()).collect());
+        let tasks = self.tasks.iter().map(|(id, kept)| (*id, kept.line.clone())).collect();
+        self.here.send_replace(Here { connector: self.portion.has_connector(), tasks });
     }
 
     /// Moves to a state, here and in the status topic.
     async fn stand(&self, state: State, error: Option<ConnectorError>, activity: &str) {
         self.status.send_modify(|status| status.enter(state, error, activity));
-        let Shared { status_topic, worker_id, .. } = self.shared.as_ref();
-        let status = self.status.borrow().clone();
-        let part = Part::Connector(self.name.clone());
-        let record = part.record(status_topic, &status, worker_id, self.version);
-        self.shared.write_statuses(vec![record]).await;
+        if self.portion.has_connector() {
+            let status = self.status.borrow().clone();
+            self.shared.say(Work::Connector(self.name.clone()), &status, self.version).await;
+        }
     }
 }
 

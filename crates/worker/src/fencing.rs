@@ -4,67 +4,91 @@
 //! How many tasks there were is kept in the configuration topic, under `tasks-fencing-NAME`, in Kafka
 //! Connect's format.
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
-use highwater_connector::ConnectorError;
+use highwater_connector::{ConnectorError, ErrorKind};
 use highwater_kafka::{Admin, Journal, KafkaError, OutgoingRecord};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
 
+use crate::assignment::Work;
 use crate::cluster::log_error;
+use crate::configs::ConfigState;
 use crate::exactly_once::transactional_id;
 use crate::journal::record;
+use crate::standing::Standing;
 
 /// How the keys of these records begin.
 pub(crate) const FENCING: &str = "tasks-fencing-";
 
-/// One generation of a connector's tasks, and whether those before it are fenced.
-#[derive(Debug)]
-pub(crate) struct Fence {
-    /// Number of its tasks.
-    tasks: u32,
-    passed: OnceCell<()>,
-}
+/// How long a task waits for the worker that has the connector to fence those before it.
+const FENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
-impl Fence {
-    /// The fence before a generation of so many tasks.
-    pub(crate) fn before(tasks: usize) -> Self {
-        Self { tasks: u32::try_from(tasks).unwrap_or(u32::MAX), passed: OnceCell::new() }
-    }
-}
-
-/// How many tasks each connector had when producers were fenced last.
-#[derive(Debug)]
+/// Fences the tasks before a set of tasks: once for all of them, by the worker that has the connector.
+/// Who came later would else cut off tasks that run already.
 pub(crate) struct Fences {
     topic: String,
     group: String,
-    tasks: Mutex<BTreeMap<String, u32>>,
+    configs: watch::Receiver<ConfigState>,
+    standing: watch::Receiver<Standing>,
+    /// One at a time.
+    turn: Mutex<()>,
 }
 
 impl Fences {
-    pub(crate) fn new(topic: &str, group: &str, tasks: BTreeMap<String, u32>) -> Self {
-        Self { topic: topic.to_owned(), group: group.to_owned(), tasks: Mutex::new(tasks) }
+    pub(crate) fn new(
+        topic: &str,
+        group: &str,
+        configs: watch::Receiver<ConfigState>,
+        standing: watch::Receiver<Standing>,
+    ) -> Self {
+        let (topic, group) = (topic.to_owned(), group.to_owned());
+        Self { topic, group, configs, standing, turn: Mutex::default() }
     }
 
-    /// Fences the tasks before a generation, once for all of it.
+    /// Returns once the tasks before the present ones are fenced.
     ///
     /// # Errors
-    /// When the log cannot be asked; no task of the generation may start then.
+    /// When the log cannot be asked, or the worker that has the connector has not done it in time; no
+    /// task may start then.
     pub(crate) async fn pass(
         &self,
-        fence: &Fence,
         connector: &str,
         admin: &Admin,
         journal: &Journal,
     ) -> Result<(), ConnectorError> {
-        let passed = fence.passed.get_or_try_init(|| async {
-            self.fence(connector, admin).await?;
-            journal.write(vec![put(&self.topic, connector, fence.tasks)]).await?;
-            self.tasks.lock().insert(connector.to_owned(), fence.tasks);
-            Ok(())
-        });
-        passed.await.copied().map_err(|error: KafkaError| log_error(&error))
+        let _turn = self.turn.lock().await;
+        if !self.is_due(connector) {
+            return Ok(());
+        }
+        let own = Work::Connector(connector.to_owned());
+        if self.standing.borrow().has(&own) {
+            let fenced = self.fence_and_say(connector, admin, journal).await;
+            fenced.map_err(|error| log_error(&error))?;
+        }
+        let mut configs = self.configs.clone();
+        let passed = configs.wait_for(|configs| !configs.is_fence_due(connector));
+        match timeout(FENCE_TIMEOUT, passed).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(not_fenced(connector)),
+        }
+    }
+
+    fn is_due(&self, connector: &str) -> bool {
+        self.configs.borrow().is_fence_due(connector)
+    }
+
+    async fn fence_and_say(
+        &self,
+        connector: &str,
+        admin: &Admin,
+        journal: &Journal,
+    ) -> Result<(), KafkaError> {
+        self.fence(connector, admin).await?;
+        let tasks =
+            self.configs.borrow().tasks(connector).committed().map_or(0, |tasks| tasks.len());
+        journal.write(vec![put(&self.topic, connector, tasks)]).await
     }
 
     /// Fences all tasks that a connector had.
@@ -72,10 +96,19 @@ impl Fences {
     /// # Errors
     /// When the log cannot be asked.
     pub(crate) async fn fence(&self, connector: &str, admin: &Admin) -> Result<(), KafkaError> {
-        let tasks = self.tasks.lock().get(connector).copied().unwrap_or(0);
+        let tasks = self.configs.borrow().fenced().get(connector).copied().unwrap_or(0);
         let id = |task| transactional_id(&self.group, connector, task);
         admin.fence_producers(&(0..tasks).map(id).collect::<Vec<_>>()).await
     }
+}
+
+fn not_fenced(connector: &str) -> ConnectorError {
+    let waited = FENCE_TIMEOUT.as_secs();
+    let what = format!(
+        "the worker that has connector {connector} has not fenced the tasks before these within \
+         {waited} s"
+    );
+    ConnectorError::again("TASKS_NOT_FENCED", ErrorKind::Log, what)
 }
 
 /// Most tasks that a record is believed: more would be asked for one by one.
@@ -87,7 +120,7 @@ pub(crate) fn tasks_of(value: &Value) -> Option<u32> {
     u32::try_from(tasks.min(MOST_TASKS)).ok()
 }
 
-fn put(topic: &str, connector: &str, tasks: u32) -> OutgoingRecord {
+fn put(topic: &str, connector: &str, tasks: usize) -> OutgoingRecord {
     record(topic, &format!("{FENCING}{connector}"), Some(&json!({ "task-count": tasks })))
 }
 

@@ -37,7 +37,7 @@ impl Pipeline {
     ) -> Result<Arc<Self>, ConnectorError> {
         let old = Arc::clone(self);
         let plan = move |worker: &WorkerConfig| {
-            Self::plan(&old.name, old.task, &old.connector, &old.given, &old.fence, worker)
+            Self::plan(&old.name, old.task, &old.connector, &old.given, worker)
         };
         let Some(new) = renewed(&self.given, worker, plan).await? else {
             return Ok(Arc::clone(self));

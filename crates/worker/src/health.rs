@@ -79,9 +79,9 @@ pub(crate) async fn look(herder: &Herder) -> Health {
 pub(crate) fn tasks(herder: &Herder) -> Value {
     let now = Timestamp::now();
     let statuses: Vec<_> =
-        herder.runners().iter().map(|(name, handle)| (name.clone(), handle.status())).collect();
-    let tasks = statuses.iter().flat_map(|(name, status)| {
-        (0u32..).zip(&status.tasks).map(move |(id, status)| (name.as_str(), id, status))
+        herder.runners().iter().map(|(name, handle)| (name.clone(), handle.tasks())).collect();
+    let tasks = statuses.iter().flat_map(|(name, tasks)| {
+        tasks.iter().map(move |(id, status)| (name.as_str(), *id, status))
     });
     let (mut counts, mut failed, mut still) = (Map::new(), Vec::new(), Vec::new());
     for (name, id, status) in tasks {

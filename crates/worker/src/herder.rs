@@ -1,60 +1,75 @@
-//! Holds what operators want as the log says it, and keeps a runner for each connector.
+//! Holds what operators want as the log says it, and keeps a runner for each connector of which this
+//! worker has a part.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use highwater_connector::{ConnectorError, ErrorKind, Problem};
 use highwater_kafka::{KafkaError, OutgoingRecord};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use crate::WorkerConfig;
 use crate::applier::Folder;
+use crate::assignment::Work;
 use crate::configs::{ConfigState, TargetState};
 use crate::connector_runner::{Handle, Wish};
+use crate::group::{Joined, Round};
 use crate::keys;
 use crate::pipeline::Properties;
-use crate::plan::{self, Plan};
+use crate::plan;
+use crate::plans::{Division, Planned, Plans};
 use crate::plugins::{Plugin, Plugins};
+use crate::replay::Replay;
 use crate::rest_error::Refusal;
-use crate::restore;
+use crate::restore::{self, Restored};
 use crate::runner::Shared;
-use crate::status::ConnectorStatus;
+use crate::standing::{Portion, Standing};
+use crate::status::{ConnectorStatus, Seen};
+use crate::statuses;
 
 /// How long between attempts to reach the log at start.
 const START_RETRY: Duration = Duration::from_millis(200);
 
-/// A plan, or what is wrong with the configuration.
-pub(crate) type Planned = Result<Arc<Plan>, Vec<Problem>>;
-
-/// See the module's text. `connector_changes` and `offset_changes` change what is wanted.
+/// See the module's text. `connector_changes` and `offset_changes` change what is wanted, `following`
+/// does what the log says, `group` shares the work with other workers.
 pub(crate) struct Herder {
     pub(crate) config: WorkerConfig,
     pub(crate) plugins: Plugins,
     pub(crate) cluster_id: String,
     pub(crate) shared: Arc<Shared>,
-    configs: watch::Sender<ConfigState>,
-    /// What follows from each connector's configuration.
-    plans: Mutex<BTreeMap<String, Planned>>,
+    pub(crate) configs: watch::Sender<ConfigState>,
+    pub(crate) plans: Plans,
+    /// All work that there is, for the leader of a group to share out.
+    pub(crate) wanted: watch::Sender<BTreeSet<Work>>,
+    /// What the group was when this worker shared out last.
+    pub(crate) round: watch::Sender<Round>,
+    pub(crate) joined: tokio::sync::Mutex<Option<Joined>>,
     runners: Mutex<BTreeMap<String, Handle>>,
-    /// Runners of deleted connectors that have not ended.
+    /// Runners of connectors that have gone elsewhere or are deleted, and have not ended.
     leaving: Mutex<BTreeMap<String, JoinHandle<()>>>,
     /// The folder of connector files.
     pub(crate) folder: Folder,
     /// One change at a time, as with Kafka Connect's herder.
     pub(crate) turn: tokio::sync::Mutex<()>,
+    pub(crate) config_tail: tokio::sync::Mutex<Replay>,
+    pub(crate) status_tail: tokio::sync::Mutex<Replay>,
+    pub(crate) followers: Mutex<Vec<AbortHandle>>,
 }
 
 impl Herder {
-    /// Restores everything from the log and starts what shall run; tries again while the log
-    /// cannot be reached, within the start time-out.
-    pub(crate) async fn start(config: WorkerConfig, plugins: Plugins) -> Result<Self, KafkaError> {
+    /// Restores everything from the log and, where it shares its work with nobody, starts what shall
+    /// run; tries again while the log cannot be reached, within the start time-out.
+    pub(crate) async fn start(
+        config: WorkerConfig,
+        plugins: Plugins,
+    ) -> Result<Arc<Self>, KafkaError> {
         let deadline = Instant::now() + config.start_timeout;
         loop {
-            match restore::restore(&config, &plugins).await {
-                Ok(restored) => return Ok(Self::of(config, plugins, restored)),
+            match Self::try_start(&config, &plugins).await {
+                Ok(herder) => return Ok(herder),
                 Err(error) if Instant::now() + START_RETRY >= deadline => return Err(error),
                 Err(error) => tracing::warn!(%error, "the log cannot be used yet"),
             }
@@ -62,27 +77,57 @@ impl Herder {
         }
     }
 
-    fn of(config: WorkerConfig, plugins: Plugins, restored: restore::Restored) -> Self {
-        let names: Vec<String> = restored.configs.names().map(str::to_owned).collect();
-        let herder = Self {
+    async fn try_start(config: &WorkerConfig, plugins: &Plugins) -> Result<Arc<Self>, KafkaError> {
+        let restored = restore::restore(config, plugins).await?;
+        let herder = Arc::new(Self::of(config.clone(), plugins.clone(), restored));
+        herder.update_wanted();
+        if herder.leads() {
+            herder.lead().await?;
+        }
+        herder.tell_all();
+        herder.follow();
+        Ok(herder)
+    }
+
+    fn of(config: WorkerConfig, plugins: Plugins, restored: Restored) -> Self {
+        Self {
             folder: Folder::new(config.connectors_dir.clone()),
             config,
             plugins,
             cluster_id: restored.cluster_id,
             shared: Arc::new(restored.shared),
-            configs: watch::Sender::new(restored.configs),
-            plans: Mutex::new(restored.plans),
+            configs: restored.configs,
+            plans: restored.plans,
+            wanted: watch::Sender::default(),
+            round: watch::Sender::default(),
+            joined: tokio::sync::Mutex::default(),
             runners: Mutex::default(),
             leaving: Mutex::default(),
             turn: tokio::sync::Mutex::new(()),
-        };
-        names.iter().for_each(|name| herder.tell(name));
-        herder
+            config_tail: tokio::sync::Mutex::new(restored.config_tail),
+            status_tail: tokio::sync::Mutex::new(restored.status_tail),
+            followers: Mutex::default(),
+        }
     }
 
     /// All configurations as they are now.
     pub(crate) fn configs(&self) -> watch::Ref<'_, ConfigState> {
         self.configs.borrow()
+    }
+
+    /// Names of all connectors.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.configs().names().map(str::to_owned).collect()
+    }
+
+    /// What of the work is this worker's.
+    pub(crate) fn standing(&self) -> watch::Ref<'_, Standing> {
+        self.shared.standing.borrow()
+    }
+
+    /// Whether it alone changes what operators want.
+    pub(crate) fn leads(&self) -> bool {
+        self.standing().leads()
     }
 
     /// A connector's properties.
@@ -102,66 +147,126 @@ impl Herder {
 
     /// What follows from a connector's configuration as it is stored.
     pub(crate) fn plan(&self, name: &str) -> Planned {
-        let plan = locked(&self.plans).get(name).cloned();
-        plan.unwrap_or_else(|| Err(Vec::new()))
+        self.plans.get(name)
     }
 
-    /// The plans of all connectors but `name` that can be run.
-    pub(crate) fn other_plans(&self, name: &str) -> Vec<Arc<Plan>> {
-        let plans = locked(&self.plans);
-        let others = plans.iter().filter(|(other, _)| other.as_str() != name);
-        others.filter_map(|(_, plan)| plan.as_ref().ok().cloned()).collect()
+    /// What follows from a configuration, whether it is stored or not, with the tasks that are
+    /// `stored`, if any are.
+    pub(crate) async fn planned(
+        &self,
+        name: &str,
+        properties: &Properties,
+        stored: &[Properties],
+    ) -> Planned {
+        plan::within_time(name, properties, stored, &self.plugins, &self.config).await
     }
 
-    pub(crate) fn set_plan(&self, name: &str, plan: Planned) {
-        locked(&self.plans).insert(name.to_owned(), plan);
+    /// What follows from a connector's configuration as it is now. How the leader has divided its work
+    /// counts for all.
+    pub(crate) async fn replan(&self, name: &str) {
+        let (properties, revision, stored) = {
+            let configs = self.configs();
+            let Some(properties) = configs.properties(name).cloned() else { return };
+            let stored = configs.tasks(name).committed().unwrap_or_default();
+            let stored: Vec<_> = stored.into_iter().cloned().collect();
+            (properties, configs.revision(name), stored)
+        };
+        if self.plans.fits(name, revision, &stored) {
+            return;
+        }
+        let own = self.planned(name, &properties, &[]).await;
+        let differs = own.as_ref().is_ok_and(|plan| plan.stored != stored) && !stored.is_empty();
+        let (planned, division) = if differs && !self.leads() {
+            (self.planned(name, &properties, &stored).await, Division::Stored)
+        } else {
+            (own, Division::Own)
+        };
+        self.plans.set(name, revision, planned, division);
     }
 
-    /// What follows from a configuration, whether it is stored or not.
-    pub(crate) async fn planned(&self, name: &str, properties: &Properties) -> Planned {
-        plan::within_time(name, properties, &self.plugins, &self.config).await
-    }
-
-    /// What a connector is doing.
+    /// What a connector is doing, as far as this worker knows.
     ///
     /// # Errors
     /// Not found.
     pub(crate) fn status(&self, name: &str) -> Result<ConnectorStatus, Refusal> {
-        let status = self.runners().get(name).map(Handle::status);
-        status.ok_or_else(|| Refusal::NotFound(format!("No status found for connector {name}")))
+        let whole = Work::Connector(name.to_owned());
+        let (standing, book) = (self.standing(), self.shared.statuses.borrow());
+        let others = statuses::of_connector(&book, name)
+            .filter(|(id, _)| !standing.has(&Work::Task(name.to_owned(), *id)));
+        let mut tasks: BTreeMap<u32, Seen> =
+            others.map(|(id, said)| (id, Seen::Elsewhere(said.clone()))).collect();
+        let runners = self.runners();
+        let own = runners.get(name);
+        let here = own.filter(|_| standing.has(&whole)).map(|own| Seen::Here(own.status().into()));
+        let connector = here.or_else(|| book.get(&whole).cloned().map(Seen::Elsewhere));
+        let own = own.map(Handle::tasks).unwrap_or_default();
+        tasks.extend(own.into_iter().map(|(id, status)| (id, Seen::Here(status.into()))));
+        match connector {
+            Some(connector) => Ok(ConnectorStatus { connector, tasks }),
+            None => Err(Refusal::NotFound(format!("No status found for connector {name}"))),
+        }
     }
 
     /// Drains all tasks and ends them.
     pub(crate) async fn shutdown(&self) {
         let _turn = self.turn.lock().await;
-        let handles = std::mem::take(&mut *self.runners());
-        let mut ending: Vec<_> = handles.into_values().map(Handle::leave).collect();
-        ending.extend(std::mem::take(&mut *locked(&self.leaving)).into_values());
-        for ended in ending {
-            drop(ended.await);
+        // First of all: nothing is given to it any more.
+        let member = self.leave_off().await;
+        locked(&self.followers).drain(..).for_each(|follower| follower.abort());
+        self.end_all().await;
+        if let Some(member) = member {
+            member.leave().await;
         }
         // The log ends next, and its client would complain that it is gone.
         self.shared.journal.close().await;
         self.shared.active_topics.close().await;
     }
 
-    /// Writes records of the configs topic, then takes them in.
-    pub(crate) async fn write(&self, records: Vec<OutgoingRecord>) -> Result<(), Refusal> {
-        self.shared.journal.write(records.clone()).await.map_err(Refusal::Log)?;
-        self.configs.send_modify(|configs| configs.apply_written(&records));
-        Ok(())
+    /// Drains all tasks, and waits until they have ended.
+    pub(crate) async fn end_all(&self) {
+        let handles = std::mem::take(&mut *self.runners());
+        let mut ending: Vec<_> = handles.into_values().map(Handle::leave).collect();
+        ending.extend(std::mem::take(&mut *locked(&self.leaving)).into_values());
+        for ended in ending {
+            drop(ended.await);
+        }
     }
 
     /// Whether this worker is the one that follows the folder.
-    #[expect(clippy::unused_self, reason = "of many workers it will be one")]
-    pub(crate) const fn may_apply(&self) -> bool {
-        true
+    pub(crate) fn may_apply(&self) -> bool {
+        self.leads()
     }
 
-    /// Tells a connector's runner what is wanted, starting it where there is none.
+    /// Whether any worker may run a task of a connector.
+    pub(crate) fn has_tasks_of(&self, name: &str) -> bool {
+        let own = self.runners().get(name).map(Handle::watch_here);
+        let here = own.is_some_and(|here| here.borrow().has_tasks());
+        here || self.round.borrow().has_tasks_of(name)
+    }
+
+    /// Writes records of the configs topic; on return what they say is done.
+    pub(crate) async fn write(&self, records: Vec<OutgoingRecord>) -> Result<(), KafkaError> {
+        self.shared.journal.write(records).await?;
+        self.read_configs().await
+    }
+
+    /// Tells all runners what is wanted.
+    pub(crate) fn tell_all(&self) {
+        self.names().iter().for_each(|name| self.tell(name));
+    }
+
+    /// Tells a connector's runner what is wanted, starting it where there is none. One that has no part
+    /// here any more leaves.
     pub(crate) fn tell(&self, name: &str) {
-        let wish = self.wish(name);
+        let portion = self.standing().portion(name);
         let mut runners = self.runners();
+        if portion.is_empty() {
+            if let Some(handle) = runners.remove(name) {
+                self.set_leaving(name, handle.leave());
+            }
+            return;
+        }
+        let wish = self.wish(name, portion);
         match runners.get(name) {
             Some(handle) => handle.send(wish),
             None => {
@@ -172,18 +277,18 @@ impl Herder {
         }
     }
 
-    fn wish(&self, name: &str) -> Wish {
+    fn wish(&self, name: &str, portion: Portion) -> Wish {
         match (self.configs().target(name), self.plan(name)) {
-            (TargetState::Stopped, plan) => Wish::Stop(plan.ok()),
-            (TargetState::Started, Ok(plan)) => Wish::Run(plan),
-            (TargetState::Paused, Ok(plan)) => Wish::Pause(plan),
-            (_, Err(problems)) => Wish::Refuse(unplannable(name, &problems)),
+            (TargetState::Stopped, plan) => Wish::Stop(plan.ok(), portion),
+            (TargetState::Started, Ok(plan)) => Wish::Run(plan, portion),
+            (TargetState::Paused, Ok(plan)) => Wish::Pause(plan, portion),
+            (_, Err(problems)) => Wish::Refuse(unplannable(name, &problems), portion),
         }
     }
 
     /// Takes the runner of a connector that is deleted, and forgets what is planned for it.
     pub(crate) fn take_runner(&self, name: &str) -> Option<Handle> {
-        locked(&self.plans).remove(name);
+        self.plans.remove(name);
         self.runners().remove(name)
     }
 
@@ -199,7 +304,7 @@ impl Herder {
 
 /// The maps behind these locks are whole between any two statements, so a panic of another
 /// holder leaves nothing half done.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -35,7 +35,6 @@
 mod active_topics;
 mod admission;
 mod applier;
-#[cfg_attr(not(test), expect(dead_code, reason = "a worker is alone as yet"))]
 mod assignment;
 mod backoff;
 mod boundary;
@@ -50,9 +49,12 @@ mod dead_letters;
 mod declared;
 mod exactly_once;
 mod fencing;
+mod following;
 mod fresh;
 #[doc(hidden)]
 pub mod fuzz;
+mod group;
+mod group_texts;
 mod health;
 mod herder;
 mod isolation;
@@ -72,6 +74,7 @@ mod outbox;
 mod ownership;
 mod pipeline;
 mod plan;
+mod plans;
 mod plugin_kinds;
 mod plugins;
 mod pulse;
@@ -85,12 +88,14 @@ mod rest_definitions;
 mod rest_error;
 mod rest_exchange;
 mod rest_forms;
+mod rest_forward;
 mod rest_loggers;
 mod rest_offsets;
 mod rest_openapi;
 mod rest_places;
 mod rest_plugins;
 mod rest_request;
+mod rest_tls;
 mod rest_topics;
 mod restore;
 mod runner;
@@ -111,6 +116,7 @@ mod sink_opening;
 mod sink_scripted;
 mod sink_task;
 mod source_values;
+mod standing;
 mod status;
 mod statuses;
 mod tail;
@@ -130,7 +136,7 @@ pub use plugins::Plugin;
 pub use record_keys::record_keys;
 pub use secret_providers::SecretProviders;
 pub use settings::{
-    ConverterSetting, DefaultConverters, ExactlyOnceSupport, TopicTracking, WorkerConfig,
+    ConverterSetting, DefaultConverters, ExactlyOnceSupport, Sharing, TopicTracking, WorkerConfig,
     WriterFactory,
 };
 pub use sink_keys::sink_keys;

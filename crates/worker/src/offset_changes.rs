@@ -99,7 +99,8 @@ impl Herder {
     /// The plan of a connector whose offsets may be changed.
     pub(crate) fn stopped(&self, name: &str) -> Result<Arc<Plan>, Refusal> {
         self.properties(name)?;
-        let ended = self.status(name)?.connector.state == State::Stopped;
+        let ended =
+            self.status(name)?.connector.state() == State::Stopped && !self.has_tasks_of(name);
         if self.configs().target(name) != TargetState::Stopped || !ended {
             return Err(Refusal::NotStopped(name.to_owned()));
         }

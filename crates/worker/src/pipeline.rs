@@ -9,7 +9,6 @@ use highwater_connector::{
 
 use crate::WorkerConfig;
 use crate::exactly_once;
-use crate::fencing::Fence;
 use crate::isolation::isolated;
 use crate::keys::{self, TaskSettings};
 use crate::record_keys::{self, record_keys, without_parts};
@@ -38,8 +37,6 @@ pub(crate) struct Pipeline {
     pub(crate) fingerprint: String,
     /// What lies between the source and the log, where the source yields values.
     pub(crate) path: Option<Arc<RecordPath>>,
-    /// What has to be passed before it starts, exactly-once.
-    pub(crate) fence: Arc<Fence>,
 }
 
 impl Pipeline {
@@ -52,7 +49,6 @@ impl Pipeline {
         task: u32,
         connector: &Arc<dyn SourceConnector>,
         properties: &Properties,
-        fence: &Arc<Fence>,
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
         let Parsed { settings, config, path, scrub } =
@@ -68,7 +64,6 @@ impl Pipeline {
             partition: connector.partition(&config),
             fingerprint: connector.fingerprint(&config),
             connector: Arc::clone(connector),
-            fence: Arc::clone(fence),
             given: properties.clone(),
             path,
             scrub,

@@ -7,7 +7,6 @@ use highwater_connector::{
 };
 
 use crate::WorkerConfig;
-use crate::fencing::Fence;
 use crate::isolation;
 use crate::keys::{self, TaskSettings};
 use crate::offset_topics;
@@ -102,21 +101,23 @@ impl Plan {
         }
     }
 
-    /// Checks the properties of connector `name`.
+    /// Checks the properties of connector `name`, whose work is divided as `stored` says; by the
+    /// connector itself where it says nothing.
     ///
     /// # Errors
     /// All problems at once.
     pub(crate) fn of(
         name: &str,
         properties: &Properties,
+        stored: &[Properties],
         plugins: &Plugins,
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
         let plugin = class(properties, plugins)?;
         check_version(properties, plugin)?;
         let plan = || match plugin {
-            Plugin::Source(source) => divide(name, properties, source, worker),
-            Plugin::Sink(sink) => multiply(name, properties, sink, worker),
+            Plugin::Source(source) => divide(name, properties, stored, source, worker),
+            Plugin::Sink(sink) => multiply(name, properties, stored, sink, worker),
         };
         isolation::caught(plan).unwrap_or_else(|panic| {
             let scrub = worker.secrets.resolve(properties).map(|resolved| resolved.scrub);
@@ -137,14 +138,16 @@ impl Plan {
 pub(crate) async fn within_time(
     name: &str,
     properties: &Properties,
+    stored: &[Properties],
     plugins: &Plugins,
     worker: &WorkerConfig,
 ) -> Result<Arc<Plan>, Vec<Problem>> {
     let limit = worker.source_timeout;
-    let (name, properties) = (name.to_owned(), properties.clone());
+    let (name, properties, stored) = (name.to_owned(), properties.clone(), stored.to_vec());
     let (plugins, worker) = (plugins.clone(), worker.clone());
-    let planning =
-        tokio::task::spawn_blocking(move || Plan::of(&name, &properties, &plugins, &worker));
+    let planning = tokio::task::spawn_blocking(move || {
+        Plan::of(&name, &properties, &stored, &plugins, &worker)
+    });
     match tokio::time::timeout(limit, planning).await {
         Ok(Ok(plan)) => plan.map(Arc::new),
         Ok(Err(error)) => Err(vec![problem(keys::CLASS, format!("could not be asked: {error}"))]),
@@ -158,6 +161,7 @@ pub(crate) async fn within_time(
 fn divide(
     name: &str,
     properties: &Properties,
+    stored: &[Properties],
     connector: &Arc<dyn SourceConnector>,
     worker: &WorkerConfig,
 ) -> Result<Plan, Vec<Problem>> {
@@ -168,14 +172,18 @@ fn divide(
     if let Some(problem) = offset_topics::problem(named, &worker.offsets_topic, &topics) {
         return Err(vec![problem]);
     }
-    let divided = connector.tasks(properties, &config, settings.tasks_max);
-    let divided =
-        divided.map_err(|error| vec![problem("configuration:", scrub.text(&error.what))])?;
-    check_number(divided.len(), &settings)?;
-    check_references(properties, &divided)?;
-    let fence = Arc::new(Fence::before(divided.len()));
+    let divided = if stored.is_empty() {
+        let divided = connector.tasks(properties, &config, settings.tasks_max);
+        let divided =
+            divided.map_err(|error| vec![problem("configuration:", scrub.text(&error.what))])?;
+        check_number(divided.len(), &settings)?;
+        check_references(properties, &divided)?;
+        divided
+    } else {
+        stored.iter().map(task_configs::given).collect()
+    };
     let task = |(id, task): (u32, &Properties)| {
-        Pipeline::plan(name, id, connector, task, &fence, worker).map(Arc::new)
+        Pipeline::plan(name, id, connector, task, worker).map(Arc::new)
     };
     let tasks: Vec<_> = (0..).zip(&divided).map(task).collect::<Result<_, _>>()?;
     check_partitions(&tasks)?;
@@ -196,12 +204,14 @@ fn divide(
 fn multiply(
     name: &str,
     properties: &Properties,
+    stored: &[Properties],
     connector: &Arc<dyn SinkConnector>,
     worker: &WorkerConfig,
 ) -> Result<Plan, Vec<Problem>> {
     let plan = |id| SinkPipeline::plan(name, id, connector, properties, worker).map(Arc::new);
     let first = plan(0)?;
-    let number = first.settings.tasks_max;
+    let number = u32::try_from(stored.len()).ok().filter(|stored| *stored > 0);
+    let number = number.unwrap_or(first.settings.tasks_max);
     let others = (1..number).map(plan).collect::<Result<Vec<_>, _>>()?;
     let stored =
         vec![task_configs::stored(properties.clone(), connector.classes()); number as usize];

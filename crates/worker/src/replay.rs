@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use highwater_kafka::{Admin, ErrorCode, KafkaError, ReadRecord, Reader};
+use futures_util::future::select_all;
+use highwater_kafka::{Admin, ErrorCode, KafkaError, ReadRecord, Reader, Watermarks};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Bytes asked for at once.
@@ -43,6 +45,15 @@ impl Replay {
         Ok(Self { reader: reader.clone(), topic: topic.to_owned(), next })
     }
 
+    /// Tells of what comes from now on.
+    pub(crate) async fn news(&self) -> Result<News, KafkaError> {
+        let mut edges = Vec::with_capacity(self.next.len());
+        for (partition, _) in (0..).zip(&self.next) {
+            edges.push(self.reader.watch(&self.topic, partition).await?);
+        }
+        Ok(News(edges))
+    }
+
     /// Calls `each` for every record that came since the last call, in order within a partition.
     pub(crate) async fn catch_up(
         &mut self,
@@ -56,6 +67,17 @@ impl Replay {
             *next = Some(follow(&self.reader, &self.topic, partition, from, each).await?);
         }
         Ok(())
+    }
+}
+
+/// The edges of a topic's partitions.
+pub(crate) struct News(Vec<watch::Receiver<Watermarks>>);
+
+impl News {
+    /// Waits until there is something that was not there before; false once the topic is gone.
+    pub(crate) async fn wait(&mut self) -> bool {
+        let each = self.0.iter_mut().map(|edges| Box::pin(edges.changed()));
+        select_all(each).await.0.is_ok()
     }
 }
 

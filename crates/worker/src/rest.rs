@@ -14,6 +14,7 @@ use crate::herder::Herder;
 use crate::rest_connectors as connectors;
 use crate::rest_error::Refusal;
 use crate::rest_exchange as exchange;
+use crate::rest_forward::forwarded;
 use crate::rest_loggers as loggers;
 use crate::rest_offsets as offsets;
 use crate::rest_openapi as openapi;
@@ -66,6 +67,7 @@ pub(crate) fn router(herder: Arc<Herder>) -> Router {
     });
     let router = router
         .method_not_allowed_fallback(method_not_allowed)
+        .route_layer(middleware::from_fn_with_state(Arc::clone(&herder), forwarded))
         .route_layer(middleware::from_fn(exchange::negotiated))
         .route_layer(middleware::from_fn(move |request: Request, next: Next| {
             exchange::bounded(limit, request, next)

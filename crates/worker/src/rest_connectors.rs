@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::configs::TargetState;
+use crate::configs::{Restart as Anew, TargetState};
 use crate::connector_changes::Put;
 use crate::herder::Herder;
 use crate::offset_changes::Terms;
@@ -19,7 +19,7 @@ use crate::rest::App;
 use crate::rest_error::Refusal;
 use crate::rest_request::{Body, Given, Params, Segments, Text, truth, whole};
 use crate::secrets;
-use crate::status::{ConnectorStatus, State as Standing, Status};
+use crate::status::{ConnectorStatus, Seen, State as Standing};
 
 type Answer = Result<Json<Value>, Refusal>;
 
@@ -172,26 +172,24 @@ pub(crate) async fn restart(
     let status = herder
         .status(&name)
         .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
-    let affected = |part: &Status| !query.only_failed || part.state == Standing::Failed;
+    let affected = |part: &Seen| !query.only_failed || part.state() == Standing::Failed;
     let connector = affected(&status.connector);
-    let tasks: Vec<usize> = (0..)
-        .zip(&status.tasks)
-        .filter_map(|(id, task)| (query.include_tasks && affected(task)).then_some(id))
+    let tasks: Vec<u32> = status
+        .tasks
+        .iter()
+        .filter_map(|(id, task)| (query.include_tasks && affected(task)).then_some(*id))
         .collect();
-    if connector && status.connector.state == Standing::Failed {
-        herder.restart(&name).await?;
-    } else {
-        herder.restart_tasks(&name, &tasks).await?;
-    }
+    let wanted = Anew { tasks: query.include_tasks, only_failed: query.only_failed };
+    herder.restart(&name, wanted).await?;
     if !query.include_tasks && !query.only_failed {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let mut plan = status;
     if connector {
-        plan.connector.state = Standing::Restarting;
+        plan.connector = plan.connector.restarting();
     }
     for id in tasks {
-        plan.tasks[id].state = Standing::Restarting;
+        plan.tasks.entry(id).and_modify(|task| *task = task.clone().restarting());
     }
     Ok((StatusCode::ACCEPTED, Json(status_of(&herder, &name, &plan))).into_response())
 }
@@ -246,7 +244,7 @@ pub(crate) async fn restart_task(
     let unknown = || Refusal::NotFound(format!("Unknown connector: {name}"));
     let status = herder.status(&name).map_err(|_| unknown())?;
     match task.parse() {
-        Ok(id) if id < status.tasks.len() => herder.restart_tasks(&name, &[id]).await?,
+        Ok(id) if status.tasks.contains_key(&id) => herder.restart_task(&name, id)?,
         _ => return Err(Refusal::NotFound(format!("Unknown task: {name}-{task}"))),
     }
     Ok(StatusCode::NO_CONTENT)

@@ -30,6 +30,8 @@ pub(crate) enum Refusal {
     NotStopped(String),
     /// 400 with the number of errors and each of them.
     Invalid(Vec<Problem>),
+    /// 409: nobody can do it until the workers have shared out their work.
+    Rebalancing(String),
     /// 400: the connector refuses.
     Connector(ConnectorError),
     /// 500: the source cannot be asked.
@@ -46,7 +48,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Exists(_) | Self::Declared { .. } => StatusCode::CONFLICT,
+            Self::Exists(_) | Self::Declared { .. } | Self::Rebalancing(_) => StatusCode::CONFLICT,
             Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
                 StatusCode::BAD_REQUEST
             }
@@ -62,6 +64,7 @@ impl Refusal {
             | Self::Exists(text)
             | Self::BadRequest(text)
             | Self::Broken(text)
+            | Self::Rebalancing(text)
             | Self::Http(_, text) => text.clone(),
             Self::Declared { name, file } => format!(
                 "Connector {name} is kept as file {file} of the server's connectors_dir says"
@@ -143,6 +146,9 @@ impl Refusal {
                 "what is in the log; whether this request did what it asks for is not known",
                 "look whether it is done, then at the server's log lines, and report them",
             ),
+            Self::Rebalancing(_) => {
+                parts("WORKERS_REBALANCING", UNCHANGED, "send the request again in a few seconds")
+            }
             Self::Http(status, _) => {
                 let (code, remedy) = http(*status);
                 parts(code, UNCHANGED, remedy)
@@ -202,6 +208,7 @@ mod tests {
             Refusal::Invalid(Vec::new()),
             Refusal::Connector(error),
             Refusal::Broken(text()),
+            Refusal::Rebalancing(text()),
             Refusal::Http(StatusCode::NOT_FOUND, text()),
             Refusal::Http(StatusCode::IM_A_TEAPOT, text()),
         ] {

@@ -7,14 +7,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::configs::LOGGER;
 use crate::journal::record;
 use crate::loggers::{LogLevel, Logger, ROOT};
 use crate::rest::App;
 use crate::rest_error::Refusal;
 use crate::rest_request::{Body, Given, Params, Segments};
-
-/// Keys of levels that were set in the whole cluster.
-const CLUSTER: &str = "logger-cluster-";
 
 /// Query of a change. Any scope but `cluster` is this worker.
 #[derive(Deserialize)]
@@ -54,7 +52,7 @@ pub(crate) async fn set(
         // A name that is no logger's would stand in the topic for ever.
         if herder.config.loggers.all().contains_key(name) {
             // As Kafka Connect keeps it; workers hear of it while they run, and begin without it.
-            let key = format!("{CLUSTER}{name}");
+            let key = format!("{LOGGER}{name}");
             let value = json!({ "level": level.name() });
             let told = record(&herder.config.configs_topic, &key, Some(&value));
             herder.shared.journal.write(vec![told]).await.map_err(Refusal::Log)?;

@@ -107,7 +107,8 @@ pub(crate) async fn validate(
         ))
     };
     let plugin = herder.plugins.find(&class).ok_or_else(unknown)?;
-    let planned = plan::within_time(name_of(&given), &given, &herder.plugins, &herder.config).await;
+    let planned =
+        plan::within_time(name_of(&given), &given, &[], &herder.plugins, &herder.config).await;
     let problems = planned.err().unwrap_or_default();
     let keys = forms::of_config(plugin, &given, &herder.config.converters);
     Ok(Json(verdict(&class, &keys, &given, problems)))

@@ -1,9 +1,9 @@
 //! What a worker restores from the log when it starts.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater_kafka::{KafkaError, OutgoingRecord};
+use tokio::sync::watch;
 
 use crate::WorkerConfig;
 use crate::active_topics::ActiveTopics;
@@ -11,29 +11,32 @@ use crate::cluster::Cluster;
 use crate::configs::{self, ConfigState, TargetState};
 use crate::fencing::Fences;
 use crate::health::LogProbe;
-use crate::herder::Planned;
 use crate::journal::journal;
 use crate::looking::Looking;
 use crate::meters::Meters;
 use crate::offset_topics::OffsetTopics;
 use crate::pipeline::Properties;
 use crate::plan;
+use crate::plans::{Division, Planned, Plans};
 use crate::plugins::Plugins;
 use crate::replay::Replay;
 use crate::runner::Shared;
-use crate::statuses::{self, Part};
+use crate::standing::Standing;
+use crate::statuses::{self, Book};
 use crate::topics;
 
 /// See the module's text.
 pub(crate) struct Restored {
     pub(crate) cluster_id: String,
-    pub(crate) configs: ConfigState,
+    pub(crate) configs: watch::Sender<ConfigState>,
     /// What follows from each connector's configuration.
-    pub(crate) plans: BTreeMap<String, Planned>,
+    pub(crate) plans: Plans,
     pub(crate) shared: Shared,
+    pub(crate) config_tail: Replay,
+    pub(crate) status_tail: Replay,
 }
 
-/// Reads everything, and writes what is missing or too much of it.
+/// Reads everything; writes nothing but the topics that are missing.
 ///
 /// # Errors
 /// When the log cannot be used.
@@ -46,40 +49,40 @@ pub(crate) async fn restore(
         topics::ensure_internal(&cluster.admin, topic).await?;
     }
     let cluster_id = cluster.admin.cluster_id().await?;
-    let mut configs = read_configs(&cluster, &config.configs_topic).await?;
+    let (configs, config_tail) = read_configs(&cluster, &config.configs_topic).await?;
+    let active_topics = Arc::new(ActiveTopics::new(&cluster, config));
+    let (book, status_tail) = read_statuses(&cluster, &config.status_topic, &active_topics).await?;
     let plans = plans(&configs, plugins, config).await;
+    let (configs, seen) = watch::channel(configs);
+    let standing = watch::Sender::new(match config.sharing {
+        Some(_) => Standing::Out,
+        None => Standing::Alone,
+    });
+    let (topic, group) = (&config.configs_topic, &config.group_id);
     let shared = Shared {
         offsets: OffsetTopics::open(&cluster, &config.offsets_topic).await?,
         journal: journal(&cluster),
-        active_topics: Arc::new(ActiveTopics::open(&cluster, config).await?),
+        active_topics,
         status_topic: config.status_topic.clone(),
         worker_id: config.worker_id.clone(),
         worker: config.clone(),
         cluster: cluster.clone(),
-        fences: Fences::new(&config.configs_topic, &config.group_id, configs.fenced().clone()),
-        meters: Meters::default(),
+        fences: Fences::new(topic, group, seen, standing.subscribe()),
         probe: LogProbe::default(),
         looking: Looking::new(config),
+        meters: Meters::default(),
+        statuses: watch::Sender::new(book),
+        standing,
     };
-    let mut records = changed_tasks(&config.configs_topic, &configs, &plans);
-    configs.apply_written(&records);
-    records.extend(stale_statuses(&cluster, &config.status_topic, &configs, &plans).await?);
-    if !records.is_empty() {
-        shared.journal.write(records).await?;
-    }
-    Ok(Restored { cluster_id, configs, plans, shared })
+    Ok(Restored { cluster_id, configs, plans, shared, config_tail, status_tail })
 }
 
-async fn plans(
-    configs: &ConfigState,
-    plugins: &Plugins,
-    worker: &WorkerConfig,
-) -> BTreeMap<String, Planned> {
-    let mut plans = BTreeMap::new();
+async fn plans(configs: &ConfigState, plugins: &Plugins, worker: &WorkerConfig) -> Plans {
+    let plans = Plans::default();
     for name in configs.names() {
         let properties = configs.properties(name).cloned().unwrap_or_default();
-        let planned = plan::within_time(name, &properties, plugins, worker).await;
-        plans.insert(name.to_owned(), planned);
+        let planned = plan::within_time(name, &properties, &[], plugins, worker).await;
+        plans.set(name, configs.revision(name), planned, Division::Own);
     }
     plans
 }
@@ -92,59 +95,46 @@ pub(crate) fn wanted_tasks(target: TargetState, plan: &plan::Plan) -> &[Properti
     }
 }
 
-/// Records for the tasks that are stored otherwise than they are run: this worker divides a
-/// connector's work in another way than the one before, or not all of its tasks are stored.
-fn changed_tasks(
+/// Records for the tasks of a connector that are stored otherwise than they are run: this worker
+/// divides its work in another way than the one before, or not all of its tasks are stored.
+pub(crate) fn changed_tasks(
     topic: &str,
+    name: &str,
     configs: &ConfigState,
-    plans: &BTreeMap<String, Planned>,
+    planned: &Planned,
 ) -> Vec<OutgoingRecord> {
-    let plans = plans.iter().filter_map(|(name, plan)| Some((name, plan.as_ref().ok()?)));
-    let changed = plans.filter_map(|(name, plan)| {
-        let wanted = wanted_tasks(configs.target(name), plan);
-        let stored = configs.tasks(name).committed();
-        if stored.is_none() {
-            tracing::warn!(
-                connector = name,
-                "not all of its tasks are stored; they are written anew"
-            );
-        }
-        let same = stored.is_some_and(|stored| stored.into_iter().eq(wanted));
-        (!same).then(|| configs::put_tasks(topic, name, wanted))
-    });
-    changed.flatten().collect()
+    let Ok(plan) = planned else { return Vec::new() };
+    let wanted = wanted_tasks(configs.target(name), plan);
+    let stored = configs.tasks(name).committed();
+    if stored.is_none() {
+        tracing::warn!(connector = name, "not all of its tasks are stored; they are written anew");
+    }
+    let same = stored.is_some_and(|stored| stored.into_iter().eq(wanted));
+    if same { Vec::new() } else { configs::put_tasks(topic, name, wanted) }
 }
 
-async fn read_configs(cluster: &Cluster, topic: &str) -> Result<ConfigState, KafkaError> {
+async fn read_configs(cluster: &Cluster, topic: &str) -> Result<(ConfigState, Replay), KafkaError> {
     let mut state = ConfigState::default();
-    Replay::open(&cluster.reader, &cluster.admin, topic)
-        .await?
-        .catch_up(&mut |record| state.apply(record.key.as_deref(), record.value.as_deref()))
-        .await?;
-    Ok(state)
+    let mut tail = Replay::open(&cluster.reader, &cluster.admin, topic).await?;
+    tail.catch_up(&mut |record| {
+        // What was asked for before this start is done.
+        let _ = state.apply(record.key.as_deref(), record.value.as_deref());
+    })
+    .await?;
+    Ok((state, tail))
 }
 
-/// Tombstones for statuses of connectors and tasks that do not exist, left by a crash.
-async fn stale_statuses(
+async fn read_statuses(
     cluster: &Cluster,
     topic: &str,
-    configs: &ConfigState,
-    plans: &BTreeMap<String, Planned>,
-) -> Result<Vec<OutgoingRecord>, KafkaError> {
-    let mut parts = BTreeSet::new();
-    Replay::open(&cluster.reader, &cluster.admin, topic)
-        .await?
-        .catch_up(&mut |record| {
-            statuses::apply(&mut parts, record.key.as_deref(), record.value.as_deref());
-        })
-        .await?;
-    let exists = |part: &Part| match part {
-        Part::Connector(name) => plans.contains_key(name),
-        Part::Task(name, id) => {
-            plans.get(name).and_then(|plan| plan.as_ref().ok()).is_some_and(|plan| {
-                (0..).zip(wanted_tasks(configs.target(name), plan)).any(|(own, _)| own == *id)
-            })
-        }
-    };
-    Ok(parts.iter().filter(|part| !exists(part)).map(|part| part.tombstone(topic)).collect())
+    active_topics: &ActiveTopics,
+) -> Result<(Book, Replay), KafkaError> {
+    let mut book = Book::new();
+    let mut tail = Replay::open(&cluster.reader, &cluster.admin, topic).await?;
+    tail.catch_up(&mut |record| {
+        statuses::apply(&mut book, record.key.as_deref(), record.value.as_deref());
+        active_topics.apply(record.key.as_deref(), record.value.is_some());
+    })
+    .await?;
+    Ok((book, tail))
 }

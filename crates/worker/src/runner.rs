@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 
 use crate::WorkerConfig;
 use crate::active_topics::ActiveTopics;
+use crate::assignment::Work;
 use crate::cluster::Cluster;
 use crate::counters;
 use crate::exactly_once::Delivery;
@@ -27,8 +28,9 @@ use crate::opening;
 use crate::pipeline::Pipeline;
 use crate::plan::TaskPlan;
 use crate::sink_opening;
+use crate::standing::Standing;
 use crate::status::{State, Status};
-use crate::statuses::Part;
+use crate::statuses::{Book, Speaker};
 use crate::task::StopSignal;
 
 /// What a runner is told. Sending the same again restarts.
@@ -62,18 +64,38 @@ pub(crate) struct Shared {
     pub(crate) fences: Fences,
     pub(crate) meters: Meters,
     pub(crate) probe: LogProbe,
+    /// What of the work is this worker's.
+    pub(crate) standing: watch::Sender<Standing>,
+    /// How all parts stand, as the log says.
+    pub(crate) statuses: watch::Sender<Book>,
 }
 
 impl Shared {
     /// Fences who ran the tasks of an exactly-once connector before.
-    async fn pass_fence(&self, pipeline: &Pipeline) -> Result<(), ConnectorError> {
+    pub(crate) async fn pass_fence(&self, pipeline: &Pipeline) -> Result<(), ConnectorError> {
         match pipeline.settings.delivery {
             Delivery::AtLeastOnce => Ok(()),
             Delivery::ExactlyOnce(_) => {
                 let (admin, journal) = (&self.cluster.admin, &self.journal);
-                self.fences.pass(&pipeline.fence, &pipeline.name, admin, journal).await
+                self.fences.pass(&pipeline.name, admin, journal).await
             }
         }
+    }
+
+    /// Says in the log how a part stands. That nobody runs it is not said over the word of another
+    /// worker that has it since.
+    pub(crate) async fn say(&self, part: Work, status: &Status, version: Option<&str>) {
+        let Self { worker_id, status_topic, .. } = self;
+        let generation = self.standing.borrow().generation();
+        let is_others = self.statuses.borrow().get(&part).is_some_and(|said| {
+            said.worker_id != *worker_id && said.generation > i64::from(generation)
+        });
+        if status.state == State::Unassigned && is_others {
+            return;
+        }
+        let speaker = Speaker { worker_id, generation };
+        let record = part.status_record(status_topic, status, speaker, version);
+        self.write_statuses(vec![record]).await;
     }
 
     /// Writes records of the status topic, within a bound.
@@ -334,11 +356,9 @@ impl Runner {
     ) {
         counters::running(&self.name, self.task, state == State::Running);
         self.status.send_modify(|status| status.enter(state, error, activity));
-        let Shared { status_topic, worker_id, .. } = self.shared.as_ref();
         let status = self.status.borrow().clone();
-        let part = Part::Task(self.name.clone(), self.task);
-        let record = part.record(status_topic, &status, worker_id, self.version);
-        self.shared.write_statuses(vec![record]).await;
+        let part = Work::Task(self.name.clone(), self.task);
+        self.shared.say(part, &status, self.version).await;
     }
 }
 

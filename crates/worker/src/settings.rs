@@ -132,6 +132,20 @@ impl Default for DefaultConverters {
     }
 }
 
+/// How a worker shares its work with the others of its group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sharing {
+    /// Where the others reach its REST API, such as `http://host:8083`.
+    pub url: String,
+    /// After how long a silence the others take over what it has: Kafka Connect's
+    /// `session.timeout.ms`. It stops by itself after two thirds of it.
+    pub session_timeout: Duration,
+    /// How often it says that it lives: `heartbeat.interval.ms`.
+    pub heartbeat_interval: Duration,
+    /// How long the others wait for it when the work is shared out anew: `rebalance.timeout.ms`.
+    pub rebalance_timeout: Duration,
+}
+
 /// What a worker runs with.
 #[derive(Clone)]
 pub struct WorkerConfig {
@@ -143,6 +157,8 @@ pub struct WorkerConfig {
     pub group_id: String,
     /// See [`ExactlyOnceSupport`].
     pub exactly_once: ExactlyOnceSupport,
+    /// How it shares its work with others; without it has all of it.
+    pub sharing: Option<Sharing>,
     /// Compacted topic of connector configurations and target states.
     pub configs_topic: String,
     /// Compacted topic of source offsets.
@@ -193,6 +209,7 @@ impl WorkerConfig {
             worker_id: worker_id.to_owned(),
             group_id: "highwater".to_owned(),
             exactly_once: ExactlyOnceSupport::Disabled,
+            sharing: None,
             configs_topic: "highwater.configs".to_owned(),
             offsets_topic: "highwater.offsets".to_owned(),
             status_topic: "highwater.status".to_owned(),

@@ -1,11 +1,14 @@
 //! What a connector and each of its tasks are doing now: the state and, in one sentence, whether it
 //! moves (rule U4).
 
+use std::collections::BTreeMap;
+
 use highwater_connector::{ConnectorError, Fact, Generation, Hold, SourceOffset};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::pulse::Pulse;
+use crate::statuses::StoredStatus;
 
 /// Kafka Connect's states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +32,21 @@ impl State {
             Self::Restarting => "RESTARTING",
             Self::Stopped => "STOPPED",
         }
+    }
+}
+
+impl State {
+    const ALL: [Self; 6] = [
+        Self::Unassigned,
+        Self::Running,
+        Self::Paused,
+        Self::Failed,
+        Self::Restarting,
+        Self::Stopped,
+    ];
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }
 
@@ -75,11 +93,65 @@ fn facts_json(facts: &[Fact]) -> Value {
         .into()
 }
 
-/// A connector's own standing, and that of each task in the order of their ids.
+/// How a part stands, as far as this worker knows.
+#[derive(Clone, Debug)]
+pub(crate) enum Seen {
+    /// It is this worker's.
+    Here(Box<Status>),
+    /// It is another's, and this is what that one has said last.
+    Elsewhere(StoredStatus),
+}
+
+impl Seen {
+    pub(crate) fn state(&self) -> State {
+        match self {
+            Self::Here(status) => status.state,
+            Self::Elsewhere(status) => status.state,
+        }
+    }
+
+    /// Its status where it is this worker's.
+    pub(crate) fn here(&self) -> Option<&Status> {
+        match self {
+            Self::Here(status) => Some(status),
+            Self::Elsewhere(_) => None,
+        }
+    }
+
+    /// The same, as if it were about to be started anew.
+    pub(crate) fn restarting(mut self) -> Self {
+        match &mut self {
+            Self::Here(status) => status.state = State::Restarting,
+            Self::Elsewhere(status) => status.state = State::Restarting,
+        }
+        self
+    }
+
+    fn json(&self, worker_id: &str, version: Option<&str>) -> Map<String, Value> {
+        match self {
+            Self::Here(status) => status.json(worker_id, version),
+            Self::Elsewhere(status) => elsewhere_json(status),
+        }
+    }
+}
+
+fn elsewhere_json(status: &StoredStatus) -> Map<String, Value> {
+    let StoredStatus { state, trace, worker_id, version, .. } = status;
+    let activity = format!("What it does is known to its worker, {worker_id}");
+    let mut object = Map::new();
+    object.insert("state".to_owned(), json!(state.name()));
+    object.insert("worker_id".to_owned(), json!(worker_id));
+    object.extend(trace.as_ref().map(|trace| ("trace".to_owned(), json!(trace))));
+    object.extend(version.as_ref().map(|version| ("version".to_owned(), json!(version))));
+    object.insert("highwater".to_owned(), json!({ "activity": activity }));
+    object
+}
+
+/// A connector's own standing, and that of each task by its id.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectorStatus {
-    pub(crate) connector: Status,
-    pub(crate) tasks: Vec<Status>,
+    pub(crate) connector: Seen,
+    pub(crate) tasks: BTreeMap<u32, Seen>,
 }
 
 impl ConnectorStatus {
@@ -87,26 +159,29 @@ impl ConnectorStatus {
     /// kept for its connector.
     pub(crate) fn connector_json(&self, worker_id: &str, version: Option<&str>) -> Value {
         let mut shown = self.connector.clone();
-        if shown.held.is_none() {
-            shown.held = self.tasks.iter().find_map(|task| task.held.clone());
+        if let Seen::Here(status) = &mut shown
+            && status.held.is_none()
+        {
+            let mut own = self.tasks.values().filter_map(Seen::here);
+            status.held = own.find_map(|task| task.held.clone());
         }
         Value::Object(shown.json(worker_id, version))
     }
 
     /// Kafka Connect's `tasks` of a status.
     pub(crate) fn tasks_json(&self, worker_id: &str, version: Option<&str>) -> Vec<Value> {
-        (0..).map_while(|id| self.task_json(id, worker_id, version)).collect()
+        self.tasks.keys().filter_map(|id| self.task_json(*id, worker_id, version)).collect()
     }
 
     /// Kafka Connect's object of one task, if there is such a task.
     pub(crate) fn task_json(
         &self,
-        id: usize,
+        id: u32,
         worker_id: &str,
         version: Option<&str>,
     ) -> Option<Value> {
         let mut object = Map::from_iter([("id".to_owned(), json!(id))]);
-        object.extend(self.tasks.get(id)?.json(worker_id, version));
+        object.extend(self.tasks.get(&id)?.json(worker_id, version));
         Some(Value::Object(object))
     }
 }
@@ -245,8 +320,9 @@ mod tests {
 
     #[test]
     fn connects_shape_stays_and_ours_stands_aside() {
-        let task = || entered(State::Running, None);
-        let status = ConnectorStatus { connector: task(), tasks: vec![task(), task()] };
+        let task = || Seen::Here(entered(State::Running, None).into());
+        let tasks = [(0, task()), (1, task())].into();
+        let status = ConnectorStatus { connector: task(), tasks };
         let tasks = status.tasks_json("w:1", Some("0.1.0"));
         assert_eq!((tasks.len(), &tasks[1]["id"]), (2, &json!(1)));
         let task = &tasks[0];
@@ -261,8 +337,9 @@ mod tests {
     fn a_failed_task_shows_the_five_parts_and_its_connector_and_sibling_run() {
         let error = ConnectorError::stop("X_1", ErrorKind::Data, "a row is odd", "mend it");
         let running = || entered(State::Running, None);
-        let tasks = vec![running(), entered(State::Failed, Some(error))];
-        let status = ConnectorStatus { connector: running(), tasks };
+        let failed = Seen::Here(entered(State::Failed, Some(error)).into());
+        let tasks = [(0, Seen::Here(running().into())), (1, failed)].into();
+        let status = ConnectorStatus { connector: Seen::Here(running().into()), tasks };
         assert_eq!(status.connector_json("w", None).get("trace"), None);
         let tasks = status.tasks_json("w", None);
         assert_eq!(tasks[0].get("trace"), None);
@@ -291,12 +368,28 @@ mod tests {
         assert_eq!(status.ours()["hold"], Value::Null);
         status.held = Some(Held::now(Err("it is away".to_owned())));
         assert!(status.ours()["hold"]["says"].as_str().unwrap().ends_with("not known: it is away"));
-        let of_task =
-            ConnectorStatus { connector: Status::unassigned(), tasks: vec![status.clone()] };
+        let tasks = [(0, Seen::Here(status.clone().into()))].into();
+        let of_task = ConnectorStatus { connector: Seen::Here(Status::unassigned().into()), tasks };
         let shown = of_task.connector_json("w", None);
         assert!(shown["highwater"]["hold"].is_object(), "what is kept for the task: {shown}");
         status.enter(State::Unassigned, None, "Opens the source");
         assert_eq!(status.held, None, "what was kept while it stood still");
+    }
+
+    #[test]
+    fn what_another_worker_said_is_shown_as_its_word() {
+        let stored = StoredStatus {
+            state: State::Failed,
+            trace: Some("odd".to_owned()),
+            worker_id: "other:1".to_owned(),
+            generation: 3,
+            version: None,
+        };
+        let seen = Seen::Elsewhere(stored);
+        let shown = Value::Object(seen.json("own:1", Some("0.1.0")));
+        assert_eq!((&shown["state"], &shown["worker_id"]), (&json!("FAILED"), &json!("other:1")));
+        assert_eq!((&shown["trace"], shown.get("version")), (&json!("odd"), None));
+        assert_eq!(seen.restarting().state(), State::Restarting);
     }
 
     #[test]

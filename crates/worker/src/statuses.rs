@@ -2,38 +2,49 @@
 //! `status-connector-NAME` and `status-task-NAME-N`, value
 //! `{state, trace, worker_id, generation, version}`, tombstone = gone.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use highwater_kafka::OutgoingRecord;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::assignment::Work;
 use crate::journal::record;
-use crate::status::Status;
+use crate::status::{State, Status};
 
 const CONNECTOR: &str = "status-connector-";
 const TASK: &str = "status-task-";
 
-/// Kafka Connect's group generation; a worker without a group has one.
-const GROUP_GENERATION: u32 = 1;
-
-/// Whose status a record holds.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Part {
-    /// The connector of this name.
-    Connector(String),
-    /// The task of this connector and id.
-    Task(String, u32),
+/// What the topic says of a part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct StoredStatus {
+    pub(crate) state: State,
+    pub(crate) trace: Option<String>,
+    /// Who said so.
+    pub(crate) worker_id: String,
+    /// Generation of its group.
+    pub(crate) generation: i64,
+    pub(crate) version: Option<String>,
 }
 
-impl Part {
-    fn key(&self) -> String {
+/// The statuses of all parts, as the topic says them up to its end.
+pub(crate) type Book = BTreeMap<Work, StoredStatus>;
+
+/// Who says something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Speaker<'a> {
+    pub(crate) worker_id: &'a str,
+    pub(crate) generation: i32,
+}
+
+impl Work {
+    fn status_key(&self) -> String {
         match self {
             Self::Connector(name) => format!("{CONNECTOR}{name}"),
             Self::Task(name, id) => format!("{TASK}{name}-{id}"),
         }
     }
 
-    fn of(key: &str) -> Option<Self> {
+    fn of_status_key(key: &str) -> Option<Self> {
         if let Some(name) = key.strip_prefix(CONNECTOR) {
             return Some(Self::Connector(name.to_owned()));
         }
@@ -41,76 +52,113 @@ impl Part {
         Some(Self::Task(name.to_owned(), id.parse().ok()?))
     }
 
-    /// The record that says `status`.
-    pub(crate) fn record(
+    /// The record that says `status` of it.
+    pub(crate) fn status_record(
         &self,
         topic: &str,
         status: &Status,
-        worker_id: &str,
+        speaker: Speaker<'_>,
         version: Option<&str>,
     ) -> OutgoingRecord {
         let value = json!({
             "state": status.state.name(),
             "trace": status.trace(),
-            "worker_id": worker_id,
-            "generation": GROUP_GENERATION,
+            "worker_id": speaker.worker_id,
+            "generation": speaker.generation,
             "version": version,
         });
-        record(topic, &self.key(), Some(&value))
+        record(topic, &self.status_key(), Some(&value))
     }
 
     /// The record that removes its status.
-    pub(crate) fn tombstone(&self, topic: &str) -> OutgoingRecord {
-        record(topic, &self.key(), None)
+    pub(crate) fn status_tombstone(&self, topic: &str) -> OutgoingRecord {
+        record(topic, &self.status_key(), None)
     }
 }
 
-/// Takes in one record of the topic: the parts that have a status.
-pub(crate) fn apply(parts: &mut BTreeSet<Part>, key: Option<&[u8]>, value: Option<&[u8]>) {
+/// Takes in one record of the topic; what cannot be read is left alone.
+pub(crate) fn apply(book: &mut Book, key: Option<&[u8]>, value: Option<&[u8]>) {
     let key = key.and_then(|key| std::str::from_utf8(key).ok());
-    let Some(part) = key.and_then(Part::of) else { return };
-    if value.is_some() {
-        parts.insert(part);
-    } else {
-        parts.remove(&part);
+    let Some(part) = key.and_then(Work::of_status_key) else { return };
+    match value.map(stored) {
+        None => drop(book.remove(&part)),
+        Some(Some(status)) => drop(book.insert(part, status)),
+        Some(None) => tracing::warn!(key, "a record of the status topic cannot be read"),
     }
+}
+
+fn stored(value: &[u8]) -> Option<StoredStatus> {
+    let value: Value = serde_json::from_slice(value).ok()?;
+    let text = |key| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(StoredStatus {
+        state: State::from_name(&text("state")?)?,
+        trace: text("trace"),
+        worker_id: text("worker_id").unwrap_or_default(),
+        generation: value.get("generation").and_then(Value::as_i64).unwrap_or_default(),
+        version: text("version"),
+    })
+}
+
+/// The parts of a connector of which the book knows.
+pub(crate) fn of_connector<'a>(
+    book: &'a Book,
+    name: &str,
+) -> impl Iterator<Item = (u32, &'a StoredStatus)> {
+    let (first, last) = (Work::Task(name.to_owned(), 0), Work::Task(name.to_owned(), u32::MAX));
+    book.range(first..=last).filter_map(|(part, status)| match part {
+        Work::Task(_, id) => Some((*id, status)),
+        Work::Connector(_) => None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::State;
-    use serde_json::Value;
 
-    fn task(name: &str, id: u32) -> Part {
-        Part::Task(name.to_owned(), id)
+    const SPEAKER: Speaker<'_> = Speaker { worker_id: "w:1", generation: 7 };
+
+    fn task(name: &str, id: u32) -> Work {
+        Work::Task(name.to_owned(), id)
     }
 
     #[test]
     fn the_format_is_kafka_connects() {
         let mut status = Status::unassigned();
         status.enter(State::Running, None, "Reads");
-        let record = task("a", 3).record("s", &status, "w:1", Some("0.1.0"));
+        let record = task("a", 3).status_record("s", &status, SPEAKER, Some("0.1.0"));
         assert_eq!(record.key.as_deref(), Some(b"status-task-a-3".as_slice()));
         let value: Value = serde_json::from_slice(record.value.as_ref().unwrap()).unwrap();
         let expected = json!({
-            "state": "RUNNING", "trace": null, "worker_id": "w:1", "generation": 1,
+            "state": "RUNNING", "trace": null, "worker_id": "w:1", "generation": 7,
             "version": "0.1.0",
         });
         assert_eq!(value, expected);
-        assert_eq!(task("a", 3).tombstone("s").value, None);
+        assert_eq!(task("a", 3).status_tombstone("s").value, None);
     }
 
     #[test]
-    fn a_replay_knows_who_has_a_status() {
-        let mut parts = BTreeSet::new();
-        for key in ["status-connector-a", "status-connector-b", "status-task-b-1-12"] {
-            apply(&mut parts, Some(key.as_bytes()), Some(b"{}"));
+    fn a_replay_knows_how_all_parts_stand() {
+        let mut book = Book::new();
+        let mut status = Status::unassigned();
+        status.enter(State::Paused, None, "");
+        let mut say = |record: OutgoingRecord| {
+            apply(&mut book, record.key.as_deref(), record.value.as_deref());
+        };
+        let parts = [task("a", 0), task("b", 1), task("b", 12), task("b-1", 12), task("c", 0)];
+        parts.iter().for_each(|part| say(part.status_record("s", &status, SPEAKER, None)));
+        say(task("c", 0).status_tombstone("s"));
+        for (key, value) in [
+            ("status-task-b-x", "{}"),
+            ("status-topic-t:connector-b", "{}"),
+            ("status-task-a-0", "garbage"),
+            ("status-task-a-0", r#"{"state":"ODD"}"#),
+        ] {
+            apply(&mut book, Some(key.as_bytes()), Some(value.as_bytes()));
         }
-        apply(&mut parts, Some(b"status-task-b-x"), Some(b"{}"));
-        apply(&mut parts, Some(b"status-topic-t:connector-b"), Some(b"{}"));
-        apply(&mut parts, Some(b"status-connector-a"), None);
-        let expected = [Part::Connector("b".to_owned()), task("b-1", 12)];
-        assert_eq!(parts.into_iter().collect::<Vec<_>>(), expected);
+        assert_eq!(book.keys().collect::<Vec<_>>(), parts[..4].iter().collect::<Vec<_>>());
+        let of_b: Vec<_> = of_connector(&book, "b").collect();
+        assert_eq!(of_b.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 12]);
+        let (state, worker) = (of_b[0].1.state, of_b[0].1.worker_id.as_str());
+        assert_eq!((state, worker, of_b[0].1.generation), (State::Paused, "w:1", 7));
     }
 }

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::pipeline::Properties;
 
+const TASK_CLASS: &str = "task.class";
+
 /// See the module's text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct TaskConfigs {
@@ -74,8 +76,15 @@ impl TaskConfigs {
 pub(crate) fn stored(mut properties: Properties, classes: &[&str]) -> Properties {
     if let Some(class) = classes.first() {
         let stem = class.strip_suffix("Connector").unwrap_or(class);
-        properties.insert("task.class".to_owned(), format!("{stem}Task"));
+        properties.insert(TASK_CLASS.to_owned(), format!("{stem}Task"));
     }
+    properties
+}
+
+/// The same as the connector gave it.
+pub(crate) fn given(stored: &Properties) -> Properties {
+    let mut properties = stored.clone();
+    properties.remove(TASK_CLASS);
     properties
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use highwater_connector::Finding;
-use highwater_kafka::KafkaError;
+use highwater_kafka::{ErrorCode, KafkaError};
 
 use tokio::sync::Mutex;
 
@@ -26,6 +26,14 @@ pub enum WorkerError {
         /// What the log said last.
         source: KafkaError,
     },
+    /// The group of workers has members of another kind, such as Kafka Connect's own workers.
+    #[error("the group of workers {group} is in use by others than Highwater's workers: {source}")]
+    GroupTaken {
+        /// Name of the group.
+        group: String,
+        /// What the log said.
+        source: KafkaError,
+    },
 }
 
 /// A running worker. Cheap to clone; clones are the same worker.
@@ -40,13 +48,21 @@ impl Worker {
     /// Restores everything from the log and starts the connectors that shall run.
     ///
     /// # Errors
-    /// When the log cannot be used within [`WorkerConfig::start_timeout`].
+    /// When the log cannot be used within [`WorkerConfig::start_timeout`], or the group of workers is
+    /// one of another kind.
     pub async fn start(config: WorkerConfig, connectors: Vec<Plugin>) -> Result<Self, WorkerError> {
-        let bootstrap = config.bootstrap.to_string();
+        let (bootstrap, group) = (config.bootstrap.to_string(), config.group_id.clone());
+        let (sharing, address) = (config.sharing.clone(), bootstrap.clone());
         let herder = Herder::start(config, Plugins::new(connectors))
             .await
             .map_err(|source| WorkerError::Log { bootstrap, source })?;
-        let herder = Arc::new(herder);
+        if let Some(sharing) = sharing {
+            let joined = herder.join(sharing).await;
+            joined.map_err(|source| match source.is(ErrorCode::INCONSISTENT_GROUP_PROTOCOL) {
+                true => WorkerError::GroupTaken { group, source },
+                false => WorkerError::Log { bootstrap: address, source },
+            })?;
+        }
         let applier = Arc::new(Mutex::new(Applier::start(&herder)));
         Ok(Self { herder, applier })
     }

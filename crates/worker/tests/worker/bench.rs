@@ -81,13 +81,26 @@ impl Bench {
 
 impl Doomed {
     pub(crate) async fn start(config: WorkerConfig, server: &Server) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_on(config, server, listener).await
+    }
+
+    pub(crate) async fn start_on(
+        config: WorkerConfig,
+        server: &Server,
+        listener: tokio::net::TcpListener,
+    ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
         let server = server.clone();
-        let life = runtime.spawn(async move { Life::start(config, &server).await });
+        let listener = listener.into_std().unwrap();
+        let life = runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            Life::start_on(config, &server, listener).await
+        });
         Self { life: Some(life.await.unwrap()), runtime: Some(runtime) }
     }
 }
@@ -101,10 +114,19 @@ pub(crate) struct Life {
 
 impl Life {
     pub(crate) async fn start(config: WorkerConfig, server: &Server) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_on(config, server, listener).await
+    }
+
+    /// The same with a listener that others know already.
+    pub(crate) async fn start_on(
+        config: WorkerConfig,
+        server: &Server,
+        listener: tokio::net::TcpListener,
+    ) -> Self {
         let worker =
             Worker::start(config, vec![Plugin::Source(Arc::new(Fake::new(server.clone())))]).await;
         let worker = worker.unwrap();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = worker.router();
         tokio::spawn(async move { axum::serve(listener, router).await });

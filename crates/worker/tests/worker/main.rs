@@ -23,3 +23,4 @@ mod several_tasks;
 mod source;
 mod table_topics;
 mod trail;
+mod workers;

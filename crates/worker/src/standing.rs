@@ -1,0 +1,146 @@
+//! Which part of the work is this worker's: all of it, or what its group has given it.
+
+use std::collections::BTreeSet;
+
+use crate::assignment::Work;
+use crate::group_texts::Place;
+
+/// See the module's text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Standing {
+    /// It shares with nobody.
+    Alone,
+    /// It shares, and has been given nothing yet, or has lost what it had.
+    #[default]
+    Out,
+    /// It has its share.
+    In(Membership),
+}
+
+/// What the group has said last.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Membership {
+    pub(crate) generation: i32,
+    /// The one who leads; not known where its word is not understood.
+    pub(crate) leader: Option<Place>,
+    /// Whether this worker is the leader.
+    pub(crate) leads: bool,
+    pub(crate) works: BTreeSet<Work>,
+}
+
+/// Kafka Connect's group generation, as a worker without a group says it.
+const ALONE: i32 = 1;
+
+impl Standing {
+    pub(crate) fn has(&self, work: &Work) -> bool {
+        match self {
+            Self::Alone => true,
+            Self::Out => false,
+            Self::In(membership) => membership.works.contains(work),
+        }
+    }
+
+    /// What it has, as far as a group has given it.
+    pub(crate) fn works(&self) -> BTreeSet<Work> {
+        match self {
+            Self::Alone | Self::Out => BTreeSet::new(),
+            Self::In(membership) => membership.works.clone(),
+        }
+    }
+
+    /// Its part of one connector.
+    pub(crate) fn portion(&self, name: &str) -> Portion {
+        match self {
+            Self::Alone => Portion::All,
+            Self::Out => Portion::none(),
+            Self::In(membership) => {
+                let own = membership.works.iter().filter(|work| work.connector() == name);
+                let mut portion = Portion::none();
+                own.for_each(|work| portion.add(work));
+                portion
+            }
+        }
+    }
+
+    /// Whether it alone changes what operators want.
+    pub(crate) const fn leads(&self) -> bool {
+        match self {
+            Self::Alone => true,
+            Self::Out => false,
+            Self::In(membership) => membership.leads,
+        }
+    }
+
+    pub(crate) const fn leader(&self) -> Option<&Place> {
+        match self {
+            Self::Alone | Self::Out => None,
+            Self::In(membership) => membership.leader.as_ref(),
+        }
+    }
+
+    pub(crate) const fn generation(&self) -> i32 {
+        match self {
+            Self::Alone | Self::Out => ALONE,
+            Self::In(membership) => membership.generation,
+        }
+    }
+}
+
+/// A worker's part of one connector.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Portion {
+    All,
+    Part {
+        /// The connector by itself: its standing, and the fence before its tasks.
+        connector: bool,
+        tasks: BTreeSet<u32>,
+    },
+}
+
+impl Portion {
+    pub(crate) const fn none() -> Self {
+        Self::Part { connector: false, tasks: BTreeSet::new() }
+    }
+
+    fn add(&mut self, work: &Work) {
+        match (self, work) {
+            (Self::All, _) => {}
+            (Self::Part { connector, .. }, Work::Connector(_)) => *connector = true,
+            (Self::Part { tasks, .. }, Work::Task(_, id)) => drop(tasks.insert(*id)),
+        }
+    }
+
+    pub(crate) const fn has_connector(&self) -> bool {
+        matches!(self, Self::All | Self::Part { connector: true, .. })
+    }
+
+    pub(crate) fn has_task(&self, id: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Part { tasks, .. } => tasks.contains(&id),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_portion_is_what_was_given_of_one_connector() {
+        let works =
+            [Work::Connector("a".into()), Work::Task("a".into(), 1), Work::Task("b".into(), 0)];
+        let given = Membership { generation: 3, leader: None, leads: false, works: works.into() };
+        let standing = Standing::In(given);
+        let (a, b) = (standing.portion("a"), standing.portion("b"));
+        assert!(a.has_connector() && a.has_task(1) && !a.has_task(0));
+        assert!(!b.has_connector() && b.has_task(0) && !b.is_empty());
+        assert!(standing.portion("c").is_empty());
+        assert!(Standing::Out.portion("a").is_empty() && !Standing::Out.leads());
+        assert!(Standing::Alone.portion("a").has_task(7) && Standing::Alone.leads());
+    }
+}
