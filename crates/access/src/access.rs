@@ -17,6 +17,7 @@ use crate::password::Password;
 use crate::principal::Principal;
 use crate::random;
 use crate::resource::{Kind, Resource};
+use crate::token::Shown;
 use crate::user::{User, Users};
 use crate::users_file::{Contents, Stamp, UsersFile};
 use crate::verifier::{SALT, Verifier};
@@ -103,6 +104,7 @@ impl Access {
             role: None,
             grants: Vec::new(),
             verifiers: vec![verifier],
+            tokens: Vec::new(),
         };
         let contents = Contents { users: Users::new([own]), ..Contents::default() };
         (Self::with(Listeners::Own, contents), OwnLogin { secret })
@@ -180,8 +182,16 @@ impl Access {
         &self.attempts
     }
 
-    /// Who has this name and this password. It takes as long for a name that nobody has.
-    pub(crate) fn check(&self, name: &str, password: &Password) -> Option<Principal> {
+    /// Who has this token.
+    pub fn bearer(&self, token: &str) -> Option<Principal> {
+        let contents = Arc::clone(&self.contents.read());
+        let user = contents.users.with_token(&Shown::new(token)?)?;
+        Some(self.principal(&user.name))
+    }
+
+    /// Who has this name and this password. It takes as long for a name that nobody has: milliseconds
+    /// of computing, which belong where they hold nobody up.
+    pub fn check(&self, name: &str, password: &Password) -> Option<Principal> {
         let contents = Arc::clone(&self.contents.read());
         let user = contents.users.get(name).filter(|user| !user.verifiers.is_empty());
         let hash =
@@ -225,7 +235,8 @@ mod tests {
     fn put(file: &UsersFile, name: &str, password: &[u8], role: Option<Role>) {
         let verifiers =
             Hash::ALL.map(|hash| Verifier::new(hash, &Password::new(password))).to_vec();
-        let user = User { name: name.to_owned(), role, grants: Vec::new(), verifiers };
+        let (name, grants, tokens) = (name.to_owned(), Vec::new(), Vec::new());
+        let user = User { name, role, grants, verifiers, tokens };
         file.change(|users| {
             users.put(user);
             Ok(())
@@ -310,6 +321,29 @@ mod tests {
         assert!(plain(&access, b"\0ann\0another one").is_ok());
         let nothing = UsersFile::new(dir.path().join("nothing"));
         assert_eq!(nothing.read().unwrap_err().code(), AccessError::FILE);
+    }
+
+    #[test]
+    fn a_token_is_its_users_until_it_is_taken_away() {
+        let (_dir, file) = with_ann();
+        let (token, new) = crate::Token::mint("ci").unwrap();
+        let with = |tokens: Vec<crate::Token>| {
+            file.change(|users| {
+                let mut ann = users.get("ann").cloned().unwrap();
+                ann.tokens = tokens;
+                users.put(ann);
+                Ok(())
+            })
+            .unwrap();
+        };
+        with(vec![token]);
+        let access = Access::of_users(file.clone()).unwrap();
+        assert_eq!(access.bearer(new.reveal()), Some(Principal::user("ann")));
+        assert_eq!(access.bearer("hwt_"), None);
+        assert!(!std::fs::read_to_string(file.path()).unwrap().contains(new.reveal()));
+        with(Vec::new());
+        assert!(access.refresh().unwrap());
+        assert_eq!(access.bearer(new.reveal()), None);
     }
 
     #[test]

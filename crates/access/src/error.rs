@@ -61,6 +61,22 @@ pub enum AccessError {
         /// What is wrong.
         why: String,
     },
+    /// It cannot be a token's label.
+    #[error("{label:?} cannot be a token's label: it is 1 to 64 letters, digits, '-', '_' or '.'")]
+    TokenLabel {
+        /// The text.
+        label: String,
+    },
+    /// The user has, or has not, a token of that label.
+    #[error("user {name} {why} {label}")]
+    Token {
+        /// Whose it is.
+        name: String,
+        /// The label.
+        label: String,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// It is no rule for the subjects of certificates.
     #[error("the rule {rule:?} for certificates: {why}")]
     SubjectRule {
@@ -91,6 +107,8 @@ impl AccessError {
             Self::Name { .. } => "USER_NAME_INVALID",
             Self::Grant { .. } => "GRANT_INVALID",
             Self::SubjectRule { .. } => "SUBJECT_RULE_INVALID",
+            Self::TokenLabel { .. } => "TOKEN_LABEL_INVALID",
+            Self::Token { .. } => "TOKEN_CONFLICT",
             Self::Password { .. } => "PASSWORD_UNFIT",
         }
     }

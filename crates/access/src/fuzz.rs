@@ -4,6 +4,7 @@
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
+use crate::authorization::Authorization;
 use crate::certificate::{Certificate, SubjectRules};
 use crate::grant::Grant;
 use crate::mechanism::Hash;
@@ -11,6 +12,7 @@ use crate::password::Password;
 use crate::plain;
 use crate::principal::Principal;
 use crate::scram::ClientFirst;
+use crate::token::Token;
 use crate::users_file::UsersFile;
 use crate::verifier::Verifier;
 
@@ -23,6 +25,8 @@ pub const ENTRIES: &[FuzzEntry] = &[
     ("grant", grant),
     ("verifier", verifier),
     ("plain-login", plain_login),
+    ("authorization-header", authorization),
+    ("token", token),
     ("scram-login", scram_login),
     ("client-certificate", certificate),
     ("subject-rules", subject_rules),
@@ -42,6 +46,16 @@ fn grant(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let Ok(grant) = text.parse::<Grant>() else { return };
     assert!(matches!(grant.to_string().parse(), Ok(again) if grant == again), "{grant}");
+}
+
+fn authorization(input: &[u8]) {
+    let _ = Authorization::parse(input);
+}
+
+fn token(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let Some(token) = Token::parse(text) else { return };
+    assert_eq!(Token::parse(&token.to_text()), Some(token));
 }
 
 fn verifier(input: &[u8]) {

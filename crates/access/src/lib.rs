@@ -4,7 +4,7 @@
 //! A [`Principal`] is who somebody is. [`Access`] is what a listener asks: it takes a [`Login`] step
 //! by step, and says of an [`Operation`] on a [`Resource`] whether it is allowed. Users lie in a
 //! [`UsersFile`], with a [`Role`] (what one may see and steer) and [`Grant`]s (whose records one may
-//! read and write), and [`Verifier`]s in place of their passwords.
+//! read and write), [`Verifier`]s in place of their passwords, and [`Token`]s without what is shown of them.
 //!
 //! Nothing here does I/O but the users file, and nothing prints a secret.
 //!
@@ -16,6 +16,7 @@
 //!     role: None,
 //!     grants: vec!["read topic shop.*".parse()?],
 //!     verifiers: Vec::new(),
+//!     tokens: Vec::new(),
 //! };
 //! let users = Users::new([ann]);
 //! let ann = Principal::user("ann");
@@ -26,6 +27,7 @@
 
 mod access;
 mod attempts;
+mod authorization;
 mod certificate;
 mod decoy;
 mod error;
@@ -42,12 +44,14 @@ mod refusal;
 mod resource;
 mod role;
 mod scram;
+mod token;
 mod user;
 mod users_file;
 mod verifier;
 
 pub use access::{Access, OwnLogin};
 pub use attempts::Attempts;
+pub use authorization::Authorization;
 pub use certificate::{Certificate, SubjectRules};
 pub use error::AccessError;
 pub use grant::Grant;
@@ -59,6 +63,7 @@ pub use principal::Principal;
 pub use refusal::Refusal;
 pub use resource::{Kind, Resource, is_internal};
 pub use role::Role;
+pub use token::{NewToken, Token};
 pub use user::{User, Users};
 pub use users_file::{Contents, UsersFile, check_name};
 pub use verifier::Verifier;

@@ -50,9 +50,9 @@ fn steers(operation: Operation, resource: Resource<'_>) -> bool {
             !resource.is_internal() && matches!(operation, Create | Delete | Alter | AlterConfigs)
         }
         Kind::Group => operation == Delete,
-        Kind::Connector | Kind::Stream => {
-            matches!(operation, Create | Delete | Alter | AlterConfigs)
-        }
+        // Its configuration says what is read, with whose password: that is for administrators.
+        Kind::Connector => operation == Alter,
+        Kind::Stream => matches!(operation, Create | Delete | Alter | AlterConfigs),
         Kind::TransactionalId | Kind::Table | Kind::Column => false,
     }
 }

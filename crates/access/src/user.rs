@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use subtle::Choice;
+
 use crate::grant::Grant;
 use crate::mechanism::Hash;
 use crate::operation::Operation;
 use crate::principal::Principal;
 use crate::resource::{Kind, Resource};
 use crate::role::Role;
+use crate::token::{Shown, Token};
 use crate::verifier::Verifier;
 
 /// Somebody who can log in.
@@ -21,6 +24,8 @@ pub struct User {
     pub grants: Vec<Grant>,
     /// What a password is held against; none for who has a certificate alone.
     pub verifiers: Vec<Verifier>,
+    /// What programs show in place of a password.
+    pub tokens: Vec<Token>,
 }
 
 impl User {
@@ -60,6 +65,14 @@ impl Users {
     /// The user of this name.
     pub fn get(&self, name: &str) -> Option<&User> {
         self.0.get(name)
+    }
+
+    /// Whose token this is. All are looked at, whichever fits.
+    pub(crate) fn with_token(&self, shown: &Shown) -> Option<&User> {
+        let has = |user: &User| {
+            user.tokens.iter().fold(Choice::from(0), |found, token| found | token.is(shown))
+        };
+        self.0.values().fold(None, |found, user| if has(user).into() { Some(user) } else { found })
     }
 
     /// By name.
@@ -124,7 +137,8 @@ mod tests {
 
     fn user(role: Option<Role>, grants: &[&str]) -> Users {
         let grants = grants.iter().map(|grant| grant.parse().unwrap()).collect();
-        Users::new([User { name: "u".to_owned(), role, grants, verifiers: Vec::new() }])
+        let (name, verifiers, tokens) = ("u".to_owned(), Vec::new(), Vec::new());
+        Users::new([User { name, role, grants, verifiers, tokens }])
     }
 
     fn may(users: &Users, operation: Operation, resource: Resource<'_>) -> bool {

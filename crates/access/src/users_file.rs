@@ -13,6 +13,7 @@ use crate::decoy::Decoy;
 use crate::error::AccessError;
 use crate::grant::Grant;
 use crate::role::Role;
+use crate::token::Token;
 use crate::user::{User, Users};
 use crate::verifier::Verifier;
 
@@ -61,6 +62,8 @@ struct Entry {
     grants: Vec<String>,
     #[serde(default)]
     credentials: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tokens: Vec<String>,
 }
 
 /// What tells one state of a file from another: inode, length, and the time of the last change, of its
@@ -200,7 +203,11 @@ impl Entry {
             self.grants.iter().map(|grant| grant.parse()).collect();
         let verifiers: Option<Vec<Verifier>> =
             self.credentials.iter().map(|text| Verifier::parse(text)).collect();
+        let tokens: Option<Vec<Token>> =
+            self.tokens.iter().map(|text| Token::parse(text)).collect();
         Ok(User {
+            tokens: tokens
+                .ok_or_else(|| format!("user {name}: a token is not LABEL$SHA-256$DIGEST"))?,
             role: self.role,
             grants: grants.map_err(|error| format!("user {name}: {error}"))?,
             verifiers: verifiers.ok_or_else(|| {
@@ -218,6 +225,7 @@ impl Contents {
             role: user.role,
             grants: user.grants.iter().map(ToString::to_string).collect(),
             credentials: user.verifiers.iter().map(Verifier::to_text).collect(),
+            tokens: user.tokens.iter().map(Token::to_text).collect(),
         };
         let document = Document {
             decoy_key: BASE64.encode(self.decoy.key()),
@@ -260,6 +268,7 @@ mod tests {
             role: Some(Role::View),
             grants: vec!["read topic shop.*".parse().unwrap()],
             verifiers: vec![Verifier::new(Hash::Sha256, &Password::new(b"secret"))],
+            tokens: vec![Token::mint("ci").unwrap().0],
         }
     }
 
@@ -359,6 +368,7 @@ mod tests {
             role: None,
             grants: Vec::new(),
             verifiers: Vec::new(),
+            tokens: Vec::new(),
         };
         let users = Users::new((0..50_000).map(named));
         let contents = Contents { users, ..Contents::default() };

@@ -159,7 +159,8 @@ impl Tls {
         &self.files
     }
 
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+    /// What secures a connection that was accepted, with the files as they are now.
+    pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.state().config))
     }
 

@@ -14,6 +14,8 @@ const DEFAULT_HTTP: &str = "127.0.0.1:8083";
 pub(crate) struct Places {
     pub(crate) log: LogPlace,
     pub(crate) http: SocketAddr,
+    /// Whether HTTP has TLS.
+    pub(crate) secure: bool,
 }
 
 /// Where the log is.
@@ -25,7 +27,8 @@ pub(crate) enum LogPlace {
 }
 
 /// The text, for a terminal and for a file alike.
-pub(crate) fn text(Places { log, http }: &Places) -> String {
+pub(crate) fn text(Places { log, http, secure }: &Places) -> String {
+    let scheme = if *secure { "https" } else { "http" };
     let mut facts = match log {
         LogPlace::Cluster(described) => vec![("log", described.clone())],
         LogPlace::Embedded { data_dir, kafka, found } => vec![
@@ -35,15 +38,15 @@ pub(crate) fn text(Places { log, http }: &Places) -> String {
         ],
     };
     facts.extend([
-        ("REST and streams", format!("http://{http}")),
-        ("health", format!("http://{http}/highwater/v1/health/ready")),
-        ("metrics", format!("http://{http}/metrics")),
+        ("REST and streams", format!("{scheme}://{http}")),
+        ("health", format!("{scheme}://{http}/highwater/v1/health/ready")),
+        ("metrics", format!("{scheme}://{http}/metrics")),
     ]);
     format!(
         "highwater {} is up\n{}\n\nTry next, in another terminal; Ctrl-C here stops it:\n{}",
         env!("CARGO_PKG_VERSION"),
         output::facts(&facts),
-        commands(&http.to_string())
+        commands(scheme, &http.to_string())
     )
 }
 
@@ -83,8 +86,9 @@ fn whole_log(unclean: usize, cut: usize, offline: usize) -> Option<String> {
 }
 
 /// Commands that work when pasted.
-fn commands(http: &str) -> String {
-    let at = if http == DEFAULT_HTTP { String::new() } else { format!(" --url http://{http}") };
+fn commands(scheme: &str, http: &str) -> String {
+    let usual = scheme == "http" && http == DEFAULT_HTTP;
+    let at = if usual { String::new() } else { format!(" --url {scheme}://{http}") };
     let lines = [
         ("connector create --file shop.json", "capture a database"),
         ("connector list", "see whether it moves, and if not why"),
@@ -113,8 +117,8 @@ mod tests {
 
     #[test]
     fn the_commands_name_the_server_where_it_is_not_at_the_default() {
-        assert!(!commands(DEFAULT_HTTP).contains("--url"));
-        let other = commands("127.0.0.1:1");
+        assert!(!commands("http", DEFAULT_HTTP).contains("--url"));
+        let other = commands("http", "127.0.0.1:1");
         assert!(other.lines().all(|line| line.contains("--url http://127.0.0.1:1")), "{other}");
     }
 }

@@ -1,11 +1,15 @@
 //! The server's REST API, as the command line calls it.
 
-use std::time::Duration;
+use std::net::IpAddr;
 
-use reqwest::{Client, Method, Response, StatusCode};
+use axum::http::uri::Authority;
+use axum::http::{Method, StatusCode, Uri};
 use serde_json::Value;
 
+use crate::cli::Cli;
 use crate::failure::{Exit, Failure};
+use crate::http_client::{Server, Unanswered};
+use crate::output;
 
 /// Code of an address where no server could be connected to.
 pub(crate) const UNREACHABLE: &str = "UNREACHABLE";
@@ -16,22 +20,30 @@ const SERVER_SILENT: &str = "SERVER_SILENT";
 /// Calls one server.
 pub(crate) struct Api {
     url: String,
-    client: Client,
+    server: Server,
 }
 
 impl Api {
-    pub(crate) fn new(url: &str) -> Result<Self, Failure> {
-        let client = Client::builder()
-            .connect_timeout(Duration::from_secs(5))
-            .timeout(Duration::from_secs(90))
-            .build()
-            .map_err(|error| Failure::new(Exit::Failed, "CLIENT", error.to_string()))?;
-        Ok(Self { url: base(url)?, client })
+    /// The server that a command line names, as who it says.
+    pub(crate) fn of(cli: &Cli) -> Result<Self, Failure> {
+        let (authorization, tls) = (cli.login.authorization()?, cli.login.tls()?);
+        let (authority, prefix, secure) = parts(&cli.url)?;
+        if authorization.is_some() && !secure && !is_loopback(&authority) {
+            output::note("the login goes over the network in the clear: --url names http");
+        }
+        let tls = secure.then_some(tls);
+        let url = cli.url.trim_end_matches('/').to_owned();
+        Ok(Self { url, server: Server::new(authority, prefix, tls, authorization) })
     }
 
-    /// Where WebSockets are opened.
-    pub(crate) fn websocket_url(&self) -> String {
-        self.url.replacen("http", "ws", 1)
+    /// The server, for what is no plain request.
+    pub(crate) const fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     /// Sends a request; the answer's JSON, or null when it has no body.
@@ -41,69 +53,67 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
-        let mut request = self.client.request(method, format!("{}{path}", self.url));
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let response = request.send().await.map_err(|error| self.unanswered(&error))?;
-        self.read(response).await
+        let asked = self.server.call(method, path, body.map(Value::to_string)).await;
+        let (status, text) = asked.map_err(|unanswered| self.unanswered(unanswered))?;
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        if status.is_success() { Ok(body) } else { Err(refusal(status, &body, &text)) }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
         self.call(Method::GET, path, None).await
     }
 
-    async fn read(&self, response: Response) -> Result<Value, Failure> {
-        let status = response.status();
-        let text = response.text().await.map_err(|error| self.unanswered(&error))?;
-        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        if status.is_success() { Ok(body) } else { Err(refusal(status, &body, &text)) }
-    }
-
-    fn unanswered(&self, error: &reqwest::Error) -> Failure {
-        let (url, cause) = (&self.url, root_cause(error));
+    /// The failure behind a request without an answer.
+    pub(crate) fn unanswered(&self, unanswered: Unanswered) -> Failure {
+        let url = &self.url;
         let failed = |code, what| Failure::new(Exit::Unreachable, code, what);
-        if error.is_connect() {
-            failed(UNREACHABLE, format!("no Highwater server answers at {url}: {cause}"))
-                .kept("nothing was changed: nothing was asked")
-                .remedy("start one with `highwater server`, or name its address with --url; highwater doctor looks for the cause")
-        } else {
-            failed(SERVER_SILENT, format!("{url} was connected to and gave no answer: {cause}"))
-                .kept("what was asked for may be done or not; the server goes on with it")
-                .remedy("see that --url is a Highwater server and what its log says, look at the state with a command that shows it, then try again")
+        match unanswered {
+            Unanswered::Unreachable(cause) => {
+                failed(UNREACHABLE, format!("no Highwater server answers at {url}: {cause}"))
+                    .kept("nothing was changed: nothing was asked")
+                    .remedy("start one with `highwater server`, or name its address with --url; highwater doctor looks for the cause")
+            }
+            Unanswered::Silent(cause) => {
+                failed(SERVER_SILENT, format!("{url} was connected to and gave no answer: {cause}"))
+                    .kept("what was asked for may be done or not; the server goes on with it")
+                    .remedy("see that --url is a Highwater server, with https where it has TLS, and what its log says, look at the state with a command that shows it, then try again")
+            }
         }
     }
 }
 
-/// The server's address as it stands in front of every path.
-fn base(url: &str) -> Result<String, Failure> {
-    let parsed = reqwest::Url::parse(url).ok();
-    match parsed.as_ref().filter(|parsed| parsed.has_host()).map(reqwest::Url::scheme) {
-        Some("http") => return Ok(url.trim_end_matches('/').to_owned()),
-        // Built without TLS: a connection would fail as if nobody answered.
-        Some("https") => {
-            let failure = "commands speak http only in this release, and --url names https";
-            return Err(Failure::usage(failure).remedy(
-                "run the command where the server listens, with --url http://127.0.0.1:8083, or through a tunnel: ssh -L 8083:127.0.0.1:8083 HOST",
-            ));
+/// Host and port of a server, what stands in front of every path, and whether it has TLS.
+fn parts(url: &str) -> Result<(Authority, String, bool), Failure> {
+    let parsed: Option<Uri> = url.parse().ok();
+    let parsed = parsed.filter(|uri| uri.query().is_none()).and_then(|uri| {
+        let authority = uri.authority()?.clone();
+        // A name and a password would be seen by every user of the machine.
+        (!authority.as_str().contains('@')).then_some(())?;
+        Some((authority, uri.path().trim_end_matches('/').to_owned(), uri.scheme_str()?.to_owned()))
+    });
+    match parsed {
+        Some((authority, prefix, scheme)) if scheme == "http" => {
+            return Ok((authority, prefix, false));
+        }
+        Some((authority, prefix, scheme)) if scheme == "https" => {
+            return Ok((authority, prefix, true));
         }
         _ => {}
     }
-    let failure = Failure::usage(format!("--url {url} is not the URL of a server"));
-    let with_scheme = format!("http://{url}");
-    let likely = reqwest::Url::parse(&with_scheme).is_ok_and(|url| url.port().is_some());
+    // It is not quoted where a password may stand in it.
+    let shown = if url.contains('@') { "that was given" } else { url };
+    let failure = Failure::usage(format!("--url {shown} is not the URL of a server"));
+    let with_scheme = format!("http://{shown}");
+    let likely = with_scheme.parse::<Uri>().is_ok_and(|uri| uri.port().is_some());
     Err(failure.remedy(format!(
-        "write it with its scheme, such as {}",
+        "write it with its scheme and without a login, such as {}",
         if likely { &with_scheme } else { "http://127.0.0.1:8083" }
     )))
 }
 
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+fn is_loopback(authority: &Authority) -> bool {
+    let host = authority.host().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The failure behind an answer that is no success.
@@ -145,6 +155,8 @@ pub(crate) fn segment(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
     #[test]
@@ -162,16 +174,20 @@ mod tests {
 
     #[test]
     fn an_address_without_its_scheme_is_a_usage_error() {
-        assert_eq!(base("http://127.0.0.1:8083/").unwrap(), "http://127.0.0.1:8083");
+        let (authority, prefix, secure) = parts("http://127.0.0.1:8083/").unwrap();
+        assert_eq!((authority.as_str(), prefix.as_str(), secure), ("127.0.0.1:8083", "", false));
+        let (authority, prefix, secure) = parts("https://hw.example/behind/").unwrap();
+        assert_eq!((authority.as_str(), prefix.as_str(), secure), ("hw.example", "/behind", true));
         for (url, remedy) in [
             ("127.0.0.1:8083", "http://127.0.0.1:8083"),
             ("ftp://x", "http://"),
             ("", "http://"),
-            ("https://hw.example", "ssh -L"),
+            ("http://ann:s3cret@127.0.0.1:8083", "without a login"),
         ] {
-            let failure = base(url).unwrap_err();
+            let failure = parts(url).unwrap_err();
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.remedy.contains(remedy), "{}", failure.remedy);
+            assert!(!format!("{failure:?}").contains("s3cret"), "{failure:?}");
         }
     }
 
@@ -179,7 +195,8 @@ mod tests {
     async fn who_connects_and_does_not_answer_is_not_taken_for_nobody() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let api = Api::new(&url).unwrap();
+        let cli = Cli::parse_from(["highwater", "--url", &url, "doctor"]);
+        let api = Api::of(&cli).unwrap();
         let hangs_up = async { drop(listener.accept().await) };
         let (asked, ()) = tokio::join!(api.get("/"), hangs_up);
         assert_eq!(asked.unwrap_err().code, SERVER_SILENT);

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::apache;
+use crate::http_guard::OpenHttpGuard;
 use crate::kafka_guard::OpenGuard;
 use crate::machine;
 use crate::open_files::OpenFiles;
@@ -23,6 +24,7 @@ use crate::open_files::OpenFiles;
 pub(crate) struct Checkup {
     /// One at a time: it syncs files and logs in at the sources, whoever asks.
     pub(crate) one: Mutex<()>,
+    pub(crate) http: OpenHttpGuard,
     pub(crate) log: Checked,
     pub(crate) worker: Worker,
     pub(crate) streams: Streams,
@@ -47,6 +49,9 @@ impl Checkup {
     }
 
     fn is_guarded(&self, flag: &str) -> bool {
+        if flag == "--http-listen" {
+            return self.http.is_whole();
+        }
         let Checked::Embedded { guard, .. } = &self.log else { return false };
         flag == "--kafka-listen" && guard.is_whole()
     }
@@ -61,6 +66,7 @@ impl Checkup {
             }
             Checked::Cluster(bootstrap) => apache::examine(bootstrap).await.into_iter().collect(),
         };
+        findings.extend(self.http.findings());
         findings.extend(OpenFiles::granted().few());
         let open = self.listeners.iter().filter(|(flag, _)| !self.is_guarded(flag));
         findings.extend(open.filter_map(|(flag, at)| of_listener(flag, *at)));

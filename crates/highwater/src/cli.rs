@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::client_login::LoginArguments;
+
 /// Captures changes from databases, keeps them in a durable log, delivers them to Kafka clients
 /// and over a WebSocket.
 #[derive(Debug, Parser)]
@@ -17,6 +19,9 @@ pub(crate) struct Cli {
     /// How to print: text for people, json for scripts.
     #[arg(long, global = true, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) login: LoginArguments,
 
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -169,7 +174,7 @@ pub(crate) struct ServerFlags {
     /// HOST[:PORT] under which HTTP is reached, accepted as Host. [default: the listener]
     #[arg(long)]
     pub(crate) http_advertise: Option<String>,
-    /// File of the users, as `highwater user` writes it: with it Kafka clients have to log in.
+    /// File of the users, as `highwater user` writes it: with it clients have to log in.
     #[arg(long, env = "HIGHWATER_USERS_FILE")]
     pub(crate) users_file: Option<PathBuf>,
     /// Certificate of the Kafka listener, PEM.
@@ -178,6 +183,12 @@ pub(crate) struct ServerFlags {
     /// Key of the certificate, PEM.
     #[arg(long)]
     pub(crate) kafka_tls_key: Option<PathBuf>,
+    /// Certificate of the HTTP listener, PEM.
+    #[arg(long)]
+    pub(crate) http_tls_cert: Option<PathBuf>,
+    /// Key of that certificate, PEM.
+    #[arg(long)]
+    pub(crate) http_tls_key: Option<PathBuf>,
     /// Listen beyond loopback without TLS and authentication, knowing that anyone who reaches the
     /// port can read and change everything.
     #[arg(long)]
@@ -214,6 +225,8 @@ impl ServerFlags {
             ("access.users_file", path(&self.users_file)),
             ("kafka.tls.cert", path(&self.kafka_tls_cert)),
             ("kafka.tls.key", path(&self.kafka_tls_key)),
+            ("http.tls.cert", path(&self.http_tls_cert)),
+            ("http.tls.key", path(&self.http_tls_key)),
             ("kafka.bootstrap", self.kafka.clone()),
             ("kafka.config", path(&self.kafka_config)),
             ("kafka.listen", text(&self.kafka_listen)),
@@ -540,6 +553,9 @@ pub(crate) enum UserCommand {
     /// Change role and grants of a user. What is open feels it at once.
     #[command(after_help = USER_HELP)]
     Change(UserChange),
+    /// Give a user a token, for programs that log in over HTTP. It is printed this once and kept as a
+    /// hash alone.
+    Token(UserToken),
     /// Remove a user, who may do nothing from then on.
     Remove { name: String },
 }
@@ -550,6 +566,7 @@ Examples:
   highwater user add ops --users-file users.toml --role operate --password-file ops.password
   highwater user add CN=svc,O=shop --users-file users.toml --no-password --grant 'write topic orders'
   highwater user change ann --users-file users.toml --revoke 'read topic shop.*'
+  highwater user token ops --users-file users.toml --label ci --to-file ci.token
 A grant is an operation, a kind and a name: read, write, create, delete, alter, describe,
 alter-configs, describe-configs or all; topic, group, transactional-id, connector, stream, table,
 column, or cluster, which has no name. A name that ends in * stands for all that begin so.";
@@ -569,6 +586,21 @@ pub(crate) struct UserAdd {
     pub(crate) no_password: bool,
     #[command(flatten)]
     pub(crate) source: PasswordSource,
+}
+
+/// A token of a user.
+#[derive(Debug, Args)]
+pub(crate) struct UserToken {
+    pub(crate) name: String,
+    /// What it is called, so that it can be taken away again.
+    #[arg(long, default_value = "token")]
+    pub(crate) label: String,
+    /// Write it into this file, which nobody else may read, in place of printing it.
+    #[arg(long, value_name = "FILE", conflicts_with = "revoke")]
+    pub(crate) to_file: Option<PathBuf>,
+    /// Take the token of this label away; it lets nobody in from then on.
+    #[arg(long)]
+    pub(crate) revoke: bool,
 }
 
 /// What is changed of a user.
@@ -606,7 +638,7 @@ pub(crate) struct PasswordSource {
 pub(crate) enum RoleName {
     /// Sees what is there, how it stands, and settings; reads no record.
     View,
-    /// Makes, changes and deletes topics, groups, connectors and streams, too.
+    /// Makes, changes and deletes topics, groups and streams, and steers connectors, too.
     Operate,
     /// Everything.
     Admin,

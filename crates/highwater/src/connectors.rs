@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
+use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::api::{Api, segment};
@@ -19,7 +19,7 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 const RETRY_PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) async fn run(cli: &Cli, command: &ConnectorCommand) -> Result<(), Failure> {
-    let api = Api::new(&cli.url)?;
+    let api = Api::of(cli)?;
     match command {
         ConnectorCommand::List => list(&api, cli.output).await,
         ConnectorCommand::Show { name } => show(&api, cli.output, name).await,

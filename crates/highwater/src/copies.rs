@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::Method;
 use highwater_log::{
     CopyError, CopyProgress, Log, LogConfig, LogError, RealFileSystem, Standing, look,
 };
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -122,7 +122,7 @@ async fn here(
 
 /// Has the server do it, and waits.
 async fn by_server(cli: &Cli, what: &str, body: &Value) -> Result<Value, Failure> {
-    let (api, path) = (Api::new(&cli.url)?, format!("/highwater/v1/{what}"));
+    let (api, path) = (Api::of(cli)?, format!("/highwater/v1/{what}"));
     api.call(Method::POST, &path, Some(body)).await?;
     let mut shown = Progress::new();
     loop {

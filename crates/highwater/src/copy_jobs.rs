@@ -163,7 +163,7 @@ async fn only_from_here(
     if is_here(peer.ip()) {
         return next.run(request).await;
     }
-    let what = format!("{peer} does not ask over loopback, and HTTP has no login yet");
+    let what = format!("{peer} does not ask over loopback, where alone copies are asked for");
     let remedy = "run the command where the server runs, with --url http://127.0.0.1:PORT";
     refused(StatusCode::FORBIDDEN, NOT_ALLOWED, &what, remedy)
 }

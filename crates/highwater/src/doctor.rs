@@ -15,7 +15,7 @@ use crate::settings::{self, Settings};
 use crate::{machine, output};
 
 pub(crate) async fn run(cli: &Cli, flags: &DoctorFlags) -> Result<(), Failure> {
-    let asked = Api::new(&cli.url)?.get("/highwater/v1/doctor").await;
+    let asked = Api::of(cli)?.get("/highwater/v1/doctor").await;
     let report = match asked {
         Ok(report) => report,
         Err(failure) if failure.code == UNREACHABLE => report(offline(&cli.url, flags)),

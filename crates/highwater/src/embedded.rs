@@ -21,6 +21,7 @@ use crate::readiness::Phase;
 use crate::server::{blocking, watched};
 use crate::settings::Settings;
 use crate::shutdown::Stopping;
+use crate::user_store::UserStore;
 
 /// What the log has to close, where the other parts took all the time there was.
 const LOG_PATIENCE: Duration = Duration::from_secs(10);
@@ -44,13 +45,14 @@ impl Embedded {
         settings: &Settings,
         files: OpenFiles,
         gate: &Gate,
+        users: &UserStore,
     ) -> Result<Self, Failure> {
         let log = watched(gate, open_log(settings, gate)).await?;
         gate.measure(log.clone(), settings.data_dir.clone());
         tokio::spawn(settings.log_limit.follow(log.clone(), settings.data_dir.clone()));
         gate.readiness.enter(Phase::Kafka);
         let coordinator = Coordinator::start(&log, settings.coordinators.clone());
-        let listening = Self::listen(settings, files, log.clone(), coordinator.clone()).await;
+        let listening = Self::listen(settings, files, users, &log, &coordinator).await;
         if listening.is_err() {
             // Else the next start would read everything to its end, and speak of a crash.
             coordinator.shutdown().await;
@@ -63,10 +65,12 @@ impl Embedded {
     async fn listen(
         settings: &Settings,
         files: OpenFiles,
-        log: Log,
-        coordinator: Coordinator,
+        users: &UserStore,
+        log: &Log,
+        coordinator: &Coordinator,
     ) -> Result<Self, Failure> {
-        let guard = settings.kafka_guard.open()?;
+        let (log, coordinator) = (log.clone(), coordinator.clone());
+        let guard = settings.kafka_guard.open(users)?;
         let config = broker_config(settings, &guard, files);
         let broker = Broker::start(config, log.clone(), coordinator.clone())
             .await

@@ -17,6 +17,7 @@ use serde_json::json;
 use tower_service::Service;
 
 use crate::guard::{self, Refusal};
+use crate::http_access::{Asking, HttpAccess};
 use crate::http_body::{Bodies, Gathered};
 use crate::measures::{self, LogMeasures};
 use crate::readiness::{Phase, Readiness};
@@ -82,10 +83,15 @@ impl Gate {
 }
 
 /// What the server answers by itself, the parts behind the gate, and the guard in front of all.
-pub(crate) fn router(gate: Arc<Gate>, metrics: PrometheusHandle, allowed: Vec<String>) -> Router {
+pub(crate) fn router(
+    gate: Arc<Gate>,
+    metrics: PrometheusHandle,
+    allowed: Vec<String>,
+    access: HttpAccess,
+) -> Router {
     let readiness = gate.readiness.clone();
     let measured = Arc::clone(&gate);
-    let guard = Guard { allowed, bodies: Bodies::new() };
+    let guard = Guard { allowed, access, bodies: Bodies::new() };
     Router::new()
         .route("/metrics", get(async move || measured.metrics(&metrics)))
         .route("/highwater/v1/health/live", get(live))
@@ -103,23 +109,25 @@ async fn live() -> impl IntoResponse {
 struct Guard {
     /// Host names beside loopback, in lower case.
     allowed: Vec<String>,
+    access: HttpAccess,
     bodies: Bodies,
 }
 
 async fn guarded(State(guard): State<Arc<Guard>>, request: Request<Body>, next: Next) -> Response {
     let method = measures::method(request.method());
-    let response = guard.answered(request, next).await.unwrap_or_else(refused);
+    let response = guard.answered(request, next).await.unwrap_or_else(|refusal| refusal);
     measures::http(method, response.status());
     response
 }
 
 impl Guard {
-    async fn answered(&self, request: Request<Body>, next: Next) -> Result<Response, Refusal> {
+    async fn answered(&self, request: Request<Body>, next: Next) -> Result<Response, Response> {
         let path = request.uri().path();
-        guard::check(request.method(), path, request.headers(), &self.allowed)?;
+        guard::check(request.method(), path, request.headers(), &self.allowed).map_err(refused)?;
+        self.access.admit(Asking::of(&request)).await.map_err(IntoResponse::into_response)?;
         let (head, body) = request.into_parts();
         // Its part of the memory is held until the answer is there.
-        let Gathered { bytes, share: _share } = self.bodies.gather(body).await?;
+        let Gathered { bytes, share: _share } = self.bodies.gather(body).await.map_err(refused)?;
         Ok(next.run(Request::from_parts(head, bytes.into())).await)
     }
 }
@@ -145,6 +153,10 @@ mod tests {
 
     use super::*;
 
+    fn open() -> HttpAccess {
+        HttpAccess::new(Arc::new(highwater_access::Access::open()), Default::default())
+    }
+
     async fn ask(router: &Router, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).header("host", "localhost").body(Body::empty()).unwrap();
         let Ok(response) = router.clone().call(request).await;
@@ -157,7 +169,7 @@ mod tests {
     async fn a_server_that_starts_answers_and_says_how_far_it_is() {
         let gate = Arc::new(Gate::new());
         let metrics = PrometheusBuilder::new().build_recorder().handle();
-        let router = router(Arc::clone(&gate), metrics, Vec::new());
+        let router = router(Arc::clone(&gate), metrics, Vec::new(), open());
         for path in ["/connectors", "/health", "/highwater/v1/health/ready"] {
             let (status, body) = ask(&router, path).await;
             assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);

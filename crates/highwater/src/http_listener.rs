@@ -2,22 +2,26 @@
 //! that its parts may take. Bodies have theirs in `http_body`.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
-use highwater_broker::{Door, Loss, Place};
+use highwater_access::Certificate;
+use highwater_broker::{Door, Loss, Place, Tls};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use metrics::{counter, describe_counter, describe_gauge, gauge};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::http_access::PeerSubject;
 use crate::http_stall::{Release, StallGuard};
 
 /// How long a connection may take to bring a request's head, from the end of the answer before it.
@@ -30,6 +34,7 @@ const LARGEST_HEAD: usize = 32 << 10;
 /// Accepts until `stopping`, then lets requests that are under way end.
 pub(crate) async fn serve(
     listener: TcpListener,
+    tls: Option<Arc<Tls>>,
     router: Router,
     connections: usize,
     stopping: watch::Receiver<bool>,
@@ -43,7 +48,8 @@ pub(crate) async fn serve(
             () = stopped(&mut stop) => break,
             Some(_) = serving.join_next() => {}
             accepted = listener.accept() => if let Some((stream, peer, place)) = door.admit(accepted).await {
-                serving.spawn(serve_connection((stream, peer), router.clone(), place, stopping.clone()));
+                let connection = (stream, peer, tls.clone());
+                serving.spawn(serve_connection(connection, router.clone(), place, stopping.clone()));
             },
         }
     }
@@ -60,6 +66,10 @@ pub(crate) fn describe_metrics() {
     describe_counter!(
         "highwater_http_connections_refused_total",
         "HTTP connections turned away because as many clients were connected as may be"
+    );
+    describe_counter!(
+        "highwater_http_tls_failures_total",
+        "HTTP connections that ended in the handshake of TLS"
     );
 }
 
@@ -90,19 +100,67 @@ impl Drop for Open {
 }
 
 async fn serve_connection(
-    (stream, peer): (TcpStream, SocketAddr),
+    (stream, peer, tls): (TcpStream, SocketAddr, Option<Arc<Tls>>),
     router: Router,
     (place, loss): (Place, Loss),
-    mut stopping: watch::Receiver<bool>,
+    stopping: watch::Receiver<bool>,
 ) {
     let _open = Open::count();
     let release = Release::default();
-    let io = TokioIo::new(StallGuard::new(stream, ANSWER_PATIENCE, release.clone()));
+    let stream = StallGuard::new(stream, ANSWER_PATIENCE, release.clone());
+    let mut stop = stopping.clone();
+    let serving = async move {
+        let Some(tls) = tls else {
+            return speak(stream, (peer, None), router, place, release, stopping).await;
+        };
+        let secured = tokio::select! {
+            secured = secured(stream, &tls) => secured,
+            () = stopped(&mut stop) => return,
+        };
+        // What goes wrong with a handshake is its peer's affair.
+        let Some((stream, subject)) = secured else {
+            return counter!("highwater_http_tls_failures_total").increment(1);
+        };
+        speak(stream, (peer, subject), router, place, release, stopping).await;
+    };
+    tokio::select! {
+        () = serving => {}
+        () = loss.came() => {}
+    }
+}
+
+/// The connection behind TLS, and whose certificate it came with. Who says nothing has no longer for it
+/// than who brings no request.
+async fn secured(
+    stream: StallGuard,
+    tls: &Tls,
+) -> Option<(impl AsyncRead + AsyncWrite + Unpin + Send + use<>, Option<PeerSubject>)> {
+    let secured = tokio::time::timeout(HEAD_PATIENCE, tls.acceptor().accept(stream)).await;
+    let stream = secured.ok()?.ok()?;
+    let chain = stream.get_ref().1.peer_certificates();
+    let certificate = chain.and_then(|chain| Certificate::read(chain.first()?));
+    let subject = certificate.map(|certificate| PeerSubject(certificate.subject.into()));
+    Some((stream, subject))
+}
+
+/// Answers the requests of a connection.
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    (peer, subject): (SocketAddr, Option<PeerSubject>),
+    router: Router,
+    place: Place,
+    release: Release,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let io = TokioIo::new(stream);
     let inner = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         place.keep();
         // Handlers may ask who it is.
         request.extensions_mut().insert(ConnectInfo(peer));
+        if let Some(subject) = &subject {
+            request.extensions_mut().insert(subject.clone());
+        }
         let (answer, release) = (inner.call(request), release.clone());
         async move {
             let answer = answer.await;
@@ -126,7 +184,6 @@ async fn serve_connection(
     // What goes wrong with a connection is its peer's affair.
     let _ = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = loss.came() => Ok(()),
         () = stopped(&mut stopping) => {
             connection.as_mut().graceful_shutdown();
             connection.await

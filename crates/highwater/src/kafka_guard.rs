@@ -2,22 +2,18 @@
 //! the server runs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use highwater_access::{Access, AccessError, Mechanism, SubjectRules, UsersFile};
-use highwater_broker::{BrokerConfig, ClientCertificates, SaslSettings, Tls, TlsError, TlsFiles};
-use highwater_connector::{Config, ConfigKey, Finding, Importance, KeyType, Severity};
-use metrics::{Unit, describe_gauge, gauge};
-use tokio::sync::watch;
+use highwater_access::{Mechanism, SubjectRules};
+use highwater_broker::{BrokerConfig, SaslSettings, TlsFiles};
+use highwater_connector::{Config, ConfigKey, Finding, Importance, KeyType};
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
+use crate::listener_tls::{self, Listener, ListenerTls};
+use crate::user_store::UserStore;
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// How long before a certificate ends somebody is told.
-const SOON: i64 = 21 * 24 * 60 * 60;
 
 /// The keys of the configuration file.
 pub(crate) fn keys() -> Vec<ConfigKey> {
@@ -31,7 +27,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
             text,
             Some(""),
             High,
-            "File of the users, as `highwater user` writes it. Empty: Kafka clients do not log in. With it each has to, by SASL or a client certificate. Read again within two seconds of a change. Flag --users-file.",
+            "File of the users, as `highwater user` writes it. Empty: nobody logs in. With it each has to, over Kafka by SASL or a client certificate, over HTTP as http.login says. Read again within two seconds of a change. Flag --users-file.",
         ),
         key(
             "kafka.tls.cert",
@@ -122,10 +118,9 @@ pub(crate) struct KafkaGuard {
 impl KafkaGuard {
     /// Reads the settings; else the key that is wrong, and what is.
     pub(crate) fn of(config: &Config) -> Result<Self, (&'static str, String)> {
-        let path =
-            |key| Some(config.text(key).trim()).filter(|it| !it.is_empty()).map(PathBuf::from);
-        let users_file = path("access.users_file");
-        let tls = tls(config, users_file.is_some(), path)?;
+        let users_file = config.text("access.users_file").trim();
+        let users_file = (!users_file.is_empty()).then(|| PathBuf::from(users_file));
+        let tls = listener_tls::files(Listener::Kafka, config, users_file.is_some())?;
         let rules = config.text("kafka.tls.principal_rules").to_owned();
         if let Err(error) = SubjectRules::parse(&rules) {
             return Err(("kafka.tls.principal_rules", error.to_string()));
@@ -169,17 +164,12 @@ impl KafkaGuard {
     }
 
     /// Reads the files.
-    pub(crate) fn open(&self) -> Result<OpenGuard, Failure> {
-        let access = match &self.users_file {
-            None => Access::open(),
-            Some(path) => Access::of_users(UsersFile::new(path)).map_err(|error| users(&error))?,
-        };
-        let tls = self.tls.clone().map(Tls::load).transpose().map_err(|error| refused(&error))?;
+    pub(crate) fn open(&self, users: &UserStore) -> Result<OpenGuard, Failure> {
+        let load = |files| ListenerTls::load(Listener::Kafka, files);
         Ok(OpenGuard {
             settings: self.clone(),
-            access: Arc::new(access),
-            tls: tls.map(Arc::new),
-            users_fault: watch::Sender::new(None),
+            users: users.clone(),
+            tls: self.tls.clone().map(load).transpose()?,
         })
     }
 }
@@ -188,63 +178,20 @@ fn millis(config: &Config, key: &str) -> Duration {
     Duration::from_millis(config.int(key).unsigned_abs())
 }
 
-fn tls(
-    config: &Config,
-    has_users: bool,
-    path: impl Fn(&'static str) -> Option<PathBuf>,
-) -> Result<Option<TlsFiles>, (&'static str, String)> {
-    let auth = config.text("kafka.tls.client_auth");
-    let (cert, key) = match (path("kafka.tls.cert"), path("kafka.tls.key")) {
-        (Some(cert), Some(key)) => (cert, key),
-        (None, None) if auth == "none" => return Ok(None),
-        (None, None) => return Err(("kafka.tls.client_auth", "needs kafka.tls.cert".to_owned())),
-        (Some(_), None) => return Err(("kafka.tls.cert", "needs kafka.tls.key".to_owned())),
-        (None, Some(_)) => return Err(("kafka.tls.key", "needs kafka.tls.cert".to_owned())),
-    };
-    let ca = path("kafka.tls.client_ca");
-    let clients = match (auth, ca) {
-        ("none", _) => ClientCertificates::Ignored,
-        (_, None) => {
-            return Err(("kafka.tls.client_auth", "needs kafka.tls.client_ca".to_owned()));
-        }
-        // Without users nobody has a right, and with none asked for everybody would have all.
-        _ if !has_users => {
-            return Err(("kafka.tls.client_auth", "needs access.users_file".to_owned()));
-        }
-        ("optional", Some(ca)) => ClientCertificates::Optional(ca),
-        (_, Some(ca)) => ClientCertificates::Required(ca),
-    };
-    Ok(Some(TlsFiles { cert, key, clients }))
-}
-
-fn users(error: &AccessError) -> Failure {
-    Failure::new(Exit::Failed, error.code(), error.to_string()).kept("nothing was started").remedy(
-        "highwater user list --users-file FILE tries the file; highwater user add makes one",
-    )
-}
-
-fn refused(error: &TlsError) -> Failure {
-    Failure::new(Exit::Failed, error.code(), error.to_string())
-        .kept("nothing was started")
-        .remedy("correct kafka.tls.cert, kafka.tls.key or kafka.tls.client_ca")
-}
-
 /// A guard whose files were read.
 #[derive(Clone)]
 pub(crate) struct OpenGuard {
     settings: KafkaGuard,
-    access: Arc<Access>,
-    tls: Option<Arc<Tls>>,
-    /// Why the users are not those of the file as it is now.
-    users_fault: watch::Sender<Option<(&'static str, String)>>,
+    users: UserStore,
+    tls: Option<ListenerTls>,
 }
 
 impl OpenGuard {
     /// Guards a listener.
     pub(crate) fn put_before(&self, config: &mut BrokerConfig) {
         let settings = &self.settings;
-        config.access = Arc::clone(&self.access);
-        config.tls = self.tls.clone();
+        config.access = self.users.access();
+        config.tls = self.tls.as_ref().map(ListenerTls::tls);
         // The settings parsed them.
         config.subjects = SubjectRules::parse(&settings.rules).unwrap_or_default();
         config.limits.connections_per_address = settings.connections_per_address;
@@ -261,113 +208,19 @@ impl OpenGuard {
         self.settings.is_whole()
     }
 
-    /// Looks at the files again and again.
+    /// Looks at the certificate again and again; the users are looked at for all listeners.
     pub(crate) async fn follow(self) {
-        let this = Arc::new(self);
+        let Some(tls) = self.tls else { return };
         loop {
-            let guard = Arc::clone(&this);
+            let tls = tls.clone();
             // Files may lie on a disk that takes its time.
-            let _ = tokio::task::spawn_blocking(move || guard.look()).await;
+            let _ = tokio::task::spawn_blocking(move || tls.look()).await;
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    fn look(&self) {
-        match self.access.refresh() {
-            Ok(false) => {}
-            Ok(true) => {
-                self.users_fault.send_replace(None);
-                tracing::info!("the users were read again");
-            }
-            Err(error) => {
-                tracing::error!(%error, code = error.code(), "the users stay as they were");
-                self.users_fault.send_replace(Some((error.code(), error.to_string())));
-            }
-        }
-        let failed = f64::from(u8::from(self.users_fault.borrow().is_some()));
-        gauge!("highwater_users_reload_failed").set(failed);
-        let Some(tls) = &self.tls else { return };
-        match tls.refresh() {
-            Ok(false) => {}
-            Ok(true) => tracing::info!(ends = tls.ends(), "the certificate was read again"),
-            Err(error) => {
-                tracing::error!(%error, code = error.code(), "the certificate stays as it was");
-            }
-        }
-        gauge!("highwater_kafka_tls_reload_failed").set(f64::from(u8::from(tls.fault().is_some())));
-        #[allow(clippy::cast_precision_loss, reason = "seconds fit a double for ages")]
-        gauge!("highwater_kafka_tls_certificate_end_time_seconds").set(tls.ends() as f64);
-    }
-
-    /// What is wrong with it, or will be.
+    /// What is wrong with the certificate, or will be.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        let users = self.users_fault.borrow().clone().map(|(code, what)| {
-            let remedy = "highwater user list --users-file FILE tries the file";
-            let reason = "the users are those of the file before; changes since do not count";
-            Finding::new(Severity::Error, code, what, reason, remedy).about("users")
-        });
-        let tls = self.tls.iter().flat_map(|tls| {
-            let fault = tls.fault().map(|error| {
-                let reason = "the certificate before is in use, until it ends";
-                let remedy = "put a certificate and its key in place that fit";
-                Finding::new(Severity::Error, error.code(), error.to_string(), reason, remedy)
-                    .about("--kafka-tls-cert")
-            });
-            [fault, ending(tls.ends(), now())]
-        });
-        users.into_iter().chain(tls.flatten()).collect()
-    }
-}
-
-/// A certificate that ends soon, or has.
-fn ending(ends: i64, now: i64) -> Option<Finding> {
-    let left = ends - now;
-    let day = jiff::Timestamp::from_second(ends).map(|at| at.to_string()).unwrap_or_default();
-    let (severity, what, reason) = match left {
-        ..=0 => (Severity::Error, format!("the certificate ended at {day}"), "clients refuse it"),
-        1..=SOON => (
-            Severity::Warning,
-            format!("the certificate ends at {day}"),
-            "clients refuse it from then on",
-        ),
-        _ => return None,
-    };
-    let remedy = "put a new certificate and its key in place; the server takes them by itself";
-    let finding = Finding::new(severity, "TLS_CERTIFICATE_ENDS", what, reason, remedy);
-    Some(finding.about("--kafka-tls-cert"))
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}
-
-/// Tells the recorder what the numbers mean.
-pub(crate) fn describe_metrics() {
-    describe_gauge!(
-        "highwater_users_reload_failed",
-        "1 while the users file has changed and cannot be read; the users before are in use"
-    );
-    describe_gauge!(
-        "highwater_kafka_tls_reload_failed",
-        "1 while the files of the Kafka listener's TLS have changed and do not fit; those before are in use"
-    );
-    describe_gauge!(
-        "highwater_kafka_tls_certificate_end_time_seconds",
-        Unit::Seconds,
-        "When the Kafka listener's certificate ends, as Unix time"
-    );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_certificate_that_ends_is_told_in_time() {
-        let found = |left| ending(1_000_000_000 + left, 1_000_000_000).map(|it| it.severity);
-        assert_eq!(found(SOON + 1), None);
-        assert_eq!(found(SOON), Some(Severity::Warning));
-        assert_eq!(found(0), Some(Severity::Error));
+        self.tls.iter().flat_map(ListenerTls::findings).collect()
     }
 }

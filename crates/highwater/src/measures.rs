@@ -45,7 +45,9 @@ pub(crate) fn describe() {
     highwater_worker::describe_metrics();
     highwater_streams::describe_metrics();
     crate::http_listener::describe_metrics();
-    crate::kafka_guard::describe_metrics();
+    crate::user_store::describe_metrics();
+    crate::listener_tls::describe_metrics();
+    crate::http_access::describe_metrics();
     describe_counter!("highwater_http_requests_total", "Requests answered, by method and status");
     let bytes = Unit::Bytes;
     describe_gauge!("highwater_log_bytes", bytes, "Bytes of a topic's segments, by topic");

@@ -1,6 +1,6 @@
 //! `highwater offsets …`
 
-use reqwest::Method;
+use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::api::{Api, segment};
@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 
 pub(crate) async fn run(cli: &Cli, command: &OffsetsCommand) -> Result<(), Failure> {
-    let api = Api::new(&cli.url)?;
+    let api = Api::of(cli)?;
     match command {
         OffsetsCommand::Show { name } => show(&api, cli.output, name).await,
         OffsetsCommand::Set { name, fields, remove, allow_skip, reason } => {

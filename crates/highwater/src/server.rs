@@ -61,8 +61,10 @@ fn plugins(allowed: AllowedPaths) -> Vec<Plugin> {
 pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
     let settings = settings::load(flags)?;
     if flags.check {
+        let users = settings.users()?;
+        settings.http_guard.open(&users)?;
         if settings.apache.is_none() {
-            settings.kafka_guard.open()?;
+            settings.kafka_guard.open(&users)?;
         }
         return Ok(output::line(&settings.text())?);
     }
@@ -112,15 +114,20 @@ impl Server {
     ) -> Result<Self, Failure> {
         let metrics = measures::record()
             .map_err(|error| Failure::new(Exit::Failed, "METRICS", error.to_string()))?;
+        let users = settings.users()?;
+        let guard = settings.http_guard.open(&users)?;
         let listener = listen_http(settings.http_listen).await?;
         let http_address = listener.local_addr()?;
         // HTTP comes first, so that whoever asks meanwhile is told how far the start has come.
         let gate = Arc::new(Gate::new());
-        let router = http::router(Arc::clone(&gate), metrics, settings.allowed_hosts.clone());
+        let allowed = settings.allowed_hosts.clone();
+        let router = http::router(Arc::clone(&gate), metrics, allowed, guard.access());
         let (stop_http, stopping) = watch::channel(false);
         let connections =
             files.connections("http.max_connections", settings.http_max_connections, HTTP_FILES);
-        let http = tokio::spawn(http_listener::serve(listener, router, connections, stopping));
+        let listening = http_listener::serve(listener, guard.tls(), router, connections, stopping);
+        let http = tokio::spawn(listening);
+        tokio::spawn(guard.clone().follow());
 
         let (embedded, bootstrap) = match &settings.apache {
             Some(cluster) => {
@@ -129,7 +136,7 @@ impl Server {
                 (None, cluster.clone())
             }
             None => {
-                let embedded = Embedded::start(settings, files, &gate).await?;
+                let embedded = Embedded::start(settings, files, &gate, &users).await?;
                 let bootstrap = embedded.bootstrap();
                 (Some(embedded), bootstrap)
             }
@@ -152,6 +159,7 @@ impl Server {
         let listeners = kafka.into_iter().chain([("--http-listen", http_address)]).collect();
         let checkup = Checkup {
             one: Mutex::default(),
+            http: guard,
             log: checked,
             worker: worker.clone(),
             streams: streams.clone(),
@@ -175,7 +183,7 @@ impl Server {
                 settings.apache.as_ref().map_or_else(String::new, apache::described),
             ),
         };
-        Places { log, http: self.http_address }
+        Places { log, http: self.http_address, secure: settings.http_guard.is_secure() }
     }
 
     async fn stop(self, within: Duration) -> Result<(), Failure> {

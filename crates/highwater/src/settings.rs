@@ -18,10 +18,12 @@ use crate::coordinator_settings;
 use crate::copy_settings;
 use crate::failure::Failure;
 use crate::guard;
+use crate::http_guard::{self, HttpGuard};
 use crate::kafka;
 use crate::kafka_guard::{self, KafkaGuard};
 use crate::log_limit::LogLimit;
 use crate::output;
+use crate::user_store::UserStore;
 use crate::worker_settings::{self, WorkerSettings};
 
 /// What the server runs with.
@@ -35,6 +37,7 @@ pub(crate) struct Settings {
     pub(crate) kafka_max_connections: usize,
     pub(crate) kafka_auto_create_topics: bool,
     pub(crate) kafka_guard: KafkaGuard,
+    pub(crate) http_guard: HttpGuard,
     pub(crate) http_listen: SocketAddr,
     pub(crate) http_max_connections: usize,
     /// Host names beside loopback that the HTTP listener answers to, in lower case.
@@ -63,6 +66,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// The users, for all listeners.
+    pub(crate) fn users(&self) -> Result<UserStore, Failure> {
+        UserStore::open(self.kafka_guard.users_file.as_deref())
+    }
+
     /// What `highwater server --check` says.
     pub(crate) fn text(&self) -> String {
         let advertised = |host: &Option<(String, u16)>| match host {
@@ -85,6 +93,7 @@ impl Settings {
         };
         let others = [
             ("HTTP", self.http_listen.to_string()),
+            ("HTTP listener", self.http_guard.text()),
             ("further Host names", self.allowed_hosts.join(", ")),
             ("offset flush", format!("{:?}", self.offset_flush_interval)),
             ("files of connectors", below(&self.allowed_paths)),
@@ -131,6 +140,7 @@ pub(crate) fn definition() -> ConfigDef {
     keys.extend(copy_settings::keys());
     keys.extend(coordinator_settings::keys());
     keys.extend(kafka_guard::keys());
+    keys.extend(http_guard::keys());
     keys.extend(apache::keys());
     ConfigDef::new(keys)
 }
@@ -183,7 +193,7 @@ fn keys() -> Vec<ConfigKey> {
             KeyType::Boolean,
             Some("false"),
             Medium,
-            "Allows listeners beyond loopback without TLS and authentication: HTTP, which has neither yet, and Kafka without kafka.tls.cert and access.users_file. Flag --insecure-listen.",
+            "Allows listeners beyond loopback without TLS and authentication, which are http.tls.cert or kafka.tls.cert, and access.users_file. Flag --insecure-listen.",
         ),
     ]
 }
@@ -338,7 +348,10 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
     let insecure = config.flag("insecure_listen");
     let kafka_guard = KafkaGuard::of(&config)
         .map_err(|(key, message)| refused(place, &[Problem { key: key.to_owned(), message }]))?;
-    check_listener("--http-listen", http_listen, http_advertise.as_deref(), insecure)?;
+    let http_guard = HttpGuard::of(&config, kafka_guard.users_file.is_some())
+        .map_err(|(key, message)| refused(place, &[Problem { key: key.to_owned(), message }]))?;
+    let guarded = insecure || http_guard.is_whole();
+    check_listener("--http-listen", http_listen, http_advertise.as_deref(), guarded)?;
     if apache.is_none() {
         let guarded = insecure || kafka_guard.is_whole();
         check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), guarded)?;
@@ -358,6 +371,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         kafka_max_connections: connections(&config, "kafka.max_connections"),
         kafka_auto_create_topics: config.flag("kafka.auto_create_topics"),
         kafka_guard,
+        http_guard,
         http_listen,
         http_max_connections: connections(&config, "http.max_connections"),
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
@@ -428,7 +442,7 @@ fn apache(values: &Values, place: &str) -> Result<Option<Bootstrap>, Failure> {
 
 /// Whether a key is for the embedded log alone.
 fn is_embedded(key: &str) -> bool {
-    const TABLES: [&str; 4] = ["log.", "access.", "archive.", "backup."];
+    const TABLES: [&str; 3] = ["log.", "archive.", "backup."];
     let of_kafka = key.starts_with("kafka.") && key != "kafka.bootstrap" && key != "kafka.config";
     key == "data_dir" || of_kafka || TABLES.iter().any(|table| key.starts_with(table))
 }
@@ -528,7 +542,9 @@ fn guard_it(flag: &str) -> &'static str {
         "--kafka-listen" => {
             "give kafka.tls.cert, kafka.tls.key and access.users_file, or listen on 127.0.0.1, or add --insecure-listen on a network that you trust"
         }
-        _ => "listen on 127.0.0.1, or add --insecure-listen on a network that you trust",
+        _ => {
+            "give http.tls.cert, http.tls.key and access.users_file, or listen on 127.0.0.1, or add --insecure-listen on a network that you trust"
+        }
     }
 }
 

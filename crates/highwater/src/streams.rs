@@ -1,6 +1,6 @@
 //! `highwater stream …`
 
-use reqwest::Method;
+use axum::http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, segment};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::{output, tail};
 
 pub(crate) async fn run(cli: &Cli, command: &StreamCommand) -> Result<(), Failure> {
-    let api = Api::new(&cli.url)?;
+    let api = Api::of(cli)?;
     match command {
         StreamCommand::List => list(&api, cli.output).await,
         StreamCommand::Show { name } => show(&api, cli.output, name).await,

@@ -3,15 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
+use axum::http::{HeaderValue, header};
 use futures_util::StreamExt;
 use serde_json::value::RawValue;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::api::{Api, refusal, segment};
 use crate::checkpoint;
 use crate::cli::Output;
 use crate::failure::{Exit, Failure};
+use crate::http_client::Stream;
 use crate::output;
 use crate::stream_text::Lines;
 
@@ -22,11 +25,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Longest silence of a server that is there: it pings every 20 s.
 const SILENCE: Duration = Duration::from_secs(60);
 
-type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
+type Socket = WebSocketStream<Box<dyn Stream>>;
 
 /// Where the tail stands.
 struct Tail<'a> {
-    address: String,
+    api: &'a Api,
+    /// Of the stream.
+    path: String,
     /// Position to begin at next: what was asked for, then the last printed position.
     begin: String,
     left: Option<u64>,
@@ -60,9 +65,9 @@ pub(crate) async fn run(
             Failure::usage(error.to_string()).remedy("name a file in a folder that can be written")
         })?;
     }
-    let address = format!("{}/services/v2/stream/{}", api.websocket_url(), segment(name));
+    let path = format!("/services/v2/stream/{}", segment(name));
     let lines = (output == Output::Text).then(Lines::default);
-    let mut tail = Tail { address, begin, left: count, checkpoint, lines };
+    let mut tail = Tail { api, path, begin, left: count, checkpoint, lines };
     let mut socket = tail.connect().await?;
     loop {
         if matches!(tail.follow(&mut socket).await?, Ended::Enough) {
@@ -76,8 +81,19 @@ pub(crate) async fn run(
 
 impl Tail<'_> {
     async fn connect(&self) -> Result<Socket, Failure> {
-        let url = format!("{}?begin={}", self.address, segment(&self.begin));
-        match connect_async(url).await {
+        let path = format!("{}?begin={}", self.path, segment(&self.begin));
+        let server = self.api.server();
+        let unfit = || Failure::usage(format!("{path} is no path"));
+        let mut request = server.websocket(&path).ok_or_else(unfit)?;
+        // RFC 6455, 4.1.
+        let key = HeaderValue::try_from(generate_key()).map_err(|_| unfit())?;
+        let headers = request.headers_mut();
+        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        headers.insert(header::SEC_WEBSOCKET_KEY, key);
+        let stream = server.connect().await.map_err(|error| self.api.unanswered(error))?;
+        match client_async(request, stream).await {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(response)) => {
                 let text = response
@@ -91,7 +107,7 @@ impl Tail<'_> {
             Err(error) => Err(Failure::new(
                 Exit::Unreachable,
                 "UNREACHABLE",
-                format!("no stream answers at {}: {error}", self.address),
+                format!("no stream answers at {}{}: {error}", self.api.url(), self.path),
             )
             .remedy("start the server, or name its address with --url")),
         }
@@ -207,16 +223,24 @@ fn final_ending(record: &RawValue) -> Option<Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::Parser as _;
 
-    fn tail() -> Tail<'static> {
-        let (address, begin) = (String::new(), "now".to_owned());
-        Tail { address, begin, left: None, checkpoint: None, lines: None }
+    use super::*;
+    use crate::cli::Cli;
+
+    fn api() -> Api {
+        Api::of(&Cli::parse_from(["highwater", "doctor"])).unwrap()
+    }
+
+    fn tail(api: &Api) -> Tail<'_> {
+        let (path, begin) = (String::new(), "now".to_owned());
+        Tail { api, path, begin, left: None, checkpoint: None, lines: None }
     }
 
     #[test]
     fn the_last_printed_position_is_where_the_next_connection_begins() {
-        let mut tail = tail();
+        let api = api();
+        let mut tail = tail(&api);
         let message = r#"[{"pos":"a"},{"pos":"b"},{"op_type":"SCHEMA"}]"#;
         assert!(!tail.print(message).unwrap());
         assert_eq!(tail.begin, "b");
@@ -231,8 +255,9 @@ mod tests {
             });
             format!(r#"[{{"pos":"a"}},{ending}]"#)
         };
-        assert!(!tail().print(&ending("later")).unwrap());
-        let mut tail = tail();
+        let api = api();
+        assert!(!tail(&api).print(&ending("later")).unwrap());
+        let mut tail = tail(&api);
         let failure = tail.print(&ending("never")).unwrap_err();
         assert_eq!((failure.code.as_str(), failure.remedy.as_str()), ("c", "d"));
         assert_eq!(tail.begin, "a");

@@ -4,12 +4,13 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use highwater_access::{
-    AccessError, Grant, Hash, Password, Role, User, Users, UsersFile, Verifier, check_name,
+    AccessError, Grant, Hash, Password, Role, Token, User, Users, UsersFile, Verifier, check_name,
 };
 use serde_json::{Value, json};
 
 use crate::cli::{
     Cli, Output, PasswordSource, RoleName, UserAdd, UserArguments, UserChange, UserCommand,
+    UserToken,
 };
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -26,6 +27,8 @@ pub(crate) fn run(cli: &Cli, arguments: &UserArguments) -> Result<(), Failure> {
         UserCommand::Password { name, source } => set_password(&file, name, source)?,
         UserCommand::Change(asked) => change(&file, asked)?,
         UserCommand::Remove { name } => remove(&file, name)?,
+        UserCommand::Token(asked) if asked.revoke => revoke(&file, asked)?,
+        UserCommand::Token(asked) => return token(&file, asked, cli.output),
     };
     let document = json!({ "done": done, "users_file": file.path() });
     Ok(output::result(cli.output, &document, &done)?)
@@ -49,7 +52,7 @@ fn list(file: &UsersFile, output: Output) -> Result<(), Failure> {
     let users: Vec<&User> = contents.users.iter().collect();
     let document = users.iter().map(|user| shown(user)).collect();
     let rows: Vec<Vec<String>> = users.iter().map(|user| row(user)).collect();
-    let text = output::columns(&["USER", "ROLE", "PASSWORD", "GRANTS"], &rows);
+    let text = output::columns(&["USER", "ROLE", "PASSWORD", "TOKENS", "GRANTS"], &rows);
     Ok(output::result(output, &document, &text)?)
 }
 
@@ -58,6 +61,7 @@ fn shown(user: &User) -> Value {
         "user": user.name,
         "role": user.role.map(Role::name),
         "password": !user.verifiers.is_empty(),
+        "tokens": user.tokens.iter().map(Token::label).collect::<Vec<_>>(),
         "grants": user.grants.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
@@ -66,7 +70,9 @@ fn row(user: &User) -> Vec<String> {
     let grants: Vec<String> = user.grants.iter().map(ToString::to_string).collect();
     let password = if user.verifiers.is_empty() { "none" } else { "set" };
     let role = user.role.map_or("-", Role::name);
-    vec![user.name.clone(), role.to_owned(), password.to_owned(), grants.join("; ")]
+    let tokens: Vec<&str> = user.tokens.iter().map(Token::label).collect();
+    let tokens = if tokens.is_empty() { "none".to_owned() } else { tokens.join(", ") };
+    vec![user.name.clone(), role.to_owned(), password.to_owned(), tokens, grants.join("; ")]
 }
 
 fn add(file: &UsersFile, asked: &UserAdd) -> Result<String, Failure> {
@@ -74,7 +80,8 @@ fn add(file: &UsersFile, asked: &UserAdd) -> Result<String, Failure> {
     check_name(name).map_err(|error| failure(&error))?;
     let grants = grants(&asked.grants)?;
     let verifiers = if asked.no_password { Vec::new() } else { verifiers(&asked.source)? };
-    let user = User { name: name.clone(), role: asked.role.map(role), grants, verifiers };
+    let (role, tokens) = (asked.role.map(role), Vec::new());
+    let user = User { name: name.clone(), role, grants, verifiers, tokens };
     let put = |users: &mut Users| match users.get(name) {
         Some(_) => Err(AccessError::Exists { name: name.clone() }),
         None => {
@@ -114,6 +121,67 @@ fn edit(file: &UsersFile, name: &str, change: impl FnOnce(&mut User)) -> Result<
         Ok(())
     };
     file.change(edited).map_err(|error| failure(&error))
+}
+
+/// Makes a token. It is told before it counts: one that counts and is not told would be lost.
+fn token(file: &UsersFile, asked: &UserToken, output: Output) -> Result<(), Failure> {
+    let UserToken { name, label, to_file, .. } = asked;
+    let (token, new) = Token::mint(label).map_err(|error| failure(&error))?;
+    let there = file.read().map_err(|error| failure(&error))?;
+    let user = there.users.get(name).ok_or_else(|| AccessError::Unknown { name: name.clone() });
+    let user = user.map_err(|error| failure(&error))?;
+    if user.tokens.iter().any(|token| token.label() == label) {
+        let (name, label) = (name.clone(), label.clone());
+        return Err(failure(&AccessError::Token {
+            name,
+            label,
+            why: "has a token already that is called",
+        }));
+    }
+    let done = format!("user {name} has a token {label}");
+    let mut document = json!({ "done": done, "users_file": file.path() });
+    let text = match to_file {
+        Some(path) => {
+            keep(path, new.reveal())?;
+            format!("{done}, in {}", path.display())
+        }
+        None => {
+            document["token"] = json!(new.reveal());
+            new.reveal().to_owned()
+        }
+    };
+    edit(file, name, |user| user.tokens.push(token))?;
+    Ok(output::result(output, &document, &text)?)
+}
+
+/// Writes a secret into a file of its own, which nobody else may read.
+fn keep(path: &Path, secret: &str) -> Result<(), Failure> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    let written =
+        file.and_then(|mut file| writeln!(file, "{secret}").and_then(|()| file.sync_all()));
+    written.map_err(|error| {
+        Failure::usage(format!("{} cannot be written: {error}", path.display()))
+            .kept("nothing was changed")
+            .remedy("name a file that is not there yet, in a folder that you may write")
+    })
+}
+
+fn revoke(file: &UsersFile, asked: &UserToken) -> Result<String, Failure> {
+    let UserToken { name, label, .. } = asked;
+    let mut gone = false;
+    edit(file, name, |user| {
+        let before = user.tokens.len();
+        user.tokens.retain(|token| token.label() != label);
+        gone = user.tokens.len() < before;
+    })?;
+    if gone {
+        return Ok(format!("user {name} has no token {label} any more"));
+    }
+    let (name, label) = (name.clone(), label.clone());
+    Err(failure(&AccessError::Token { name, label, why: "has no token that is called" }))
 }
 
 fn remove(file: &UsersFile, name: &str) -> Result<String, Failure> {
@@ -206,8 +274,11 @@ fn failure(error: &AccessError) -> Failure {
         AccessError::Invalid { .. } => (Exit::Failed, "correct the line, or restore the file"),
         AccessError::Exists { .. } => (Exit::Refused, "highwater user change, or user password"),
         AccessError::Unknown { .. } => (Exit::NotFound, "highwater user list shows who is there"),
-        AccessError::Name { .. } | AccessError::Password { .. } => {
-            (Exit::Usage, "choose another one")
+        AccessError::Name { .. }
+        | AccessError::Password { .. }
+        | AccessError::TokenLabel { .. } => (Exit::Usage, "choose another one"),
+        AccessError::Token { .. } => {
+            (Exit::Refused, "highwater user list shows the tokens; --label names another")
         }
         AccessError::Grant { .. } | AccessError::SubjectRule { .. } => {
             (Exit::Usage, "highwater user add --help has examples")
@@ -254,7 +325,7 @@ mod tests {
         };
         change(&file, &changed).unwrap();
         let ann = file.read().unwrap().users.get("ann").cloned().unwrap();
-        assert_eq!(row(&ann), ["ann", "-", "set", "write topic a"]);
+        assert_eq!(row(&ann), ["ann", "-", "set", "none", "write topic a"]);
         assert!(!shown(&ann).to_string().contains("SCRAM"));
         let (_dir, source) = of("another horse");
         set_password(&file, "ann", &source).unwrap();

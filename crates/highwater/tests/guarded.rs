@@ -46,6 +46,13 @@ impl Guarded {
         self.folder.path().join(name)
     }
 
+    /// Runs a command that asks the server over HTTP, as a user.
+    fn command(&self, user: &str, arguments: &[&str]) -> Output {
+        let mut command = highwater(arguments);
+        command.args(["--url", &self.server.url, "--login", user]);
+        command.env("HIGHWATER_LOGIN_PASSWORD", format!("secret of {user}")).output().unwrap()
+    }
+
     /// Runs `highwater topic …` as a user; as nobody without one.
     fn topic(&self, user: Option<(&str, &str)>, arguments: &[&str]) -> Output {
         let mut command = highwater(&["topic", "--bootstrap", &self.server.kafka]);
@@ -107,8 +114,7 @@ fn users_come_in_and_the_server_works_behind_the_guard() {
     let listed = guarded.topic(ann, &["list", "--internal"]);
     assert!(listed.status.success(), "{}", text(&listed));
     assert!(text(&listed).contains("highwater.configs"), "{}", text(&listed));
-    let connectors =
-        highwater(&["connector", "list", "--url", &guarded.server.url]).output().unwrap();
+    let connectors = guarded.command("ann", &["connector", "list"]);
     assert!(connectors.status.success(), "{}", text(&connectors));
 
     let wrong = guarded.topic(Some(("ann", "secret of bob")), &["list"]);
@@ -117,7 +123,7 @@ fn users_come_in_and_the_server_works_behind_the_guard() {
     assert!(!guarded.topic(None, &["list"]).status.success());
 
     // Open beyond loopback, and the doctor has nothing to say of it.
-    let doctor = highwater(&["doctor", "--url", &guarded.server.url]).output().unwrap();
+    let doctor = guarded.command("ann", &["doctor"]);
     assert!(!text(&doctor).contains("--kafka-listen"), "{}", text(&doctor));
 
     // Only administrators read where passwords of connectors lie.

@@ -70,6 +70,22 @@ pub(crate) async fn wrap<S: AsyncRead + AsyncWrite + Unpin>(
     connected.map_err(|error| failure(address, &error))
 }
 
+/// Encrypts a connection to `host` for another protocol than Kafka's.
+///
+/// # Errors
+/// When the settings cannot be used, or the handshake fails.
+pub async fn encrypt<S: AsyncRead + AsyncWrite + Unpin>(
+    tls: &Tls,
+    host: &str,
+    tcp: S,
+) -> Result<TlsStream<S>, String> {
+    let config = Arc::new(client_config(tls)?);
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| format!("{host} is neither a host name nor an address"))?;
+    let connected = TlsConnector::from(config).connect(name, tcp).await;
+    connected.map_err(|error| format!("TLS with {host}: {error}"))
+}
+
 /// What the failure of a handshake, or of a read behind it, means.
 pub(crate) fn failure(address: &str, error: &std::io::Error) -> CallError {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());

@@ -43,6 +43,7 @@ impl TestUsers {
             role: (name == "admin").then_some(highwater_access::Role::Admin),
             grants: grants.iter().map(|grant| grant.parse().unwrap()).collect(),
             verifiers: Hash::ALL.map(|hash| Verifier::new(hash, &password)).to_vec(),
+            tokens: Vec::new(),
         };
         self.file
             .change(|users| {

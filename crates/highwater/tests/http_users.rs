@@ -1,0 +1,284 @@
+//! The real binary with TLS and users in front of HTTP: who gets in, by what, and what each may do.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod process;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use highwater_kafka::{Pem, PemPlace, Tls, encrypt};
+use process::{Server, highwater};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+const ROLES: [&str; 3] = ["view", "operate", "admin"];
+
+/// What each role may: everything from the first that is named on. `-` in a path stands for a name.
+const TABLE: &[(&str, &str, &str)] = &[
+    ("get", "/", "view"),
+    ("get", "/health", "view"),
+    ("get", "/metrics", "view"),
+    ("get", "/openapi.json", "view"),
+    ("get", "/highwater/v1/doctor", "view"),
+    ("get", "/highwater/v1/backup", "view"),
+    ("post", "/highwater/v1/backup", "admin"),
+    ("get", "/highwater/v1/restore", "view"),
+    ("post", "/highwater/v1/restore", "admin"),
+    ("get", "/highwater/v1/streams", "view"),
+    ("get", "/highwater/v1/streams/-", "view"),
+    ("get", "/services/v2/stream", "view"),
+    ("get", "/services/v2/stream/-", "view"),
+    ("delete", "/services/v2/stream/-", "operate"),
+    ("get", "/connector-plugins", "view"),
+    ("get", "/connector-plugins/{plugin}/config", "view"),
+    ("put", "/connector-plugins/{plugin}/config/validate", "admin"),
+    ("get", "/admin/loggers", "view"),
+    ("get", "/admin/loggers/{logger}", "view"),
+    ("put", "/admin/loggers/{logger}", "admin"),
+    ("get", "/connectors", "view"),
+    ("post", "/connectors", "admin"),
+    ("get", "/connectors/{connector}", "view"),
+    ("delete", "/connectors/{connector}", "admin"),
+    ("get", "/connectors/{connector}/config", "view"),
+    ("put", "/connectors/{connector}/config", "admin"),
+    ("patch", "/connectors/{connector}/config", "admin"),
+    ("get", "/connectors/{connector}/status", "view"),
+    ("post", "/connectors/{connector}/restart", "operate"),
+    ("put", "/connectors/{connector}/pause", "operate"),
+    ("put", "/connectors/{connector}/resume", "operate"),
+    ("put", "/connectors/{connector}/stop", "operate"),
+    ("get", "/connectors/{connector}/tasks", "view"),
+    ("get", "/connectors/{connector}/tasks/{task}/status", "view"),
+    ("post", "/connectors/{connector}/tasks/{task}/restart", "operate"),
+    ("get", "/connectors/{connector}/offsets", "view"),
+    ("patch", "/connectors/{connector}/offsets", "admin"),
+    ("delete", "/connectors/{connector}/offsets", "admin"),
+    ("get", "/connectors/{connector}/topics", "view"),
+    ("put", "/connectors/{connector}/topics/reset", "operate"),
+    ("get", "/nothing/at/all", "view"),
+    ("post", "/nothing/at/all", "admin"),
+];
+
+/// A server behind TLS and users, each with a role and a token of its name.
+struct Guarded {
+    folder: tempfile::TempDir,
+    server: Server,
+    port: u16,
+}
+
+impl Guarded {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        certificates(folder.path());
+        let users = folder.path().join("users.toml");
+        for role in ROLES {
+            user(&users, &["add", role, "--role", role, "--password-env", "PASSWORD"], role);
+            let token = folder.path().join(format!("{role}.token"));
+            user(&users, &["token", role, "--to-file", token.to_str().unwrap()], role);
+        }
+        // Beyond loopback, and not insecure (rule A2).
+        let port = std::net::TcpListener::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port();
+        let path = |name: &str| format!("{:?}", folder.path().join(name));
+        let settings = format!(
+            "data_dir = {}\nkafka.listen = '127.0.0.1:0'\nhttp.listen = '0.0.0.0:{port}'\n\
+             http.advertise = 'localhost:{port}'\naccess.users_file = {}\n\
+             http.tls.cert = {}\nhttp.tls.key = {}\nhttp.tls.client_auth = 'optional'\n\
+             http.tls.client_ca = {}\nhttp.tls.principal_rules = 'RULE:CN=([a-z]+),O=shop/$1/'\n",
+            path("data"),
+            path("users.toml"),
+            path("cert.pem"),
+            path("key.pem"),
+            path("ca.pem"),
+        );
+        std::fs::write(folder.path().join("highwater.toml"), settings).unwrap();
+        let mut command = highwater(&["server", "--config"]);
+        command.arg(folder.path().join("highwater.toml")).env("HIGHWATER_LOG", "debug");
+        command.stderr(File::create(folder.path().join("log")).unwrap());
+        let server = Server::of(command);
+        Self { folder, server, port }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn token(&self, role: &str) -> String {
+        let text = std::fs::read_to_string(self.path(&format!("{role}.token"))).unwrap();
+        text.trim().to_owned()
+    }
+
+    /// Runs a command that asks the server.
+    fn run(&self, arguments: &[&str], login: &[&str]) -> Output {
+        let mut command = highwater(arguments);
+        command.args(["--url", &format!("https://localhost:{}", self.port), "--ca-file"]);
+        command.arg(self.path("ca.pem")).args(login);
+        command.env("HIGHWATER_LOGIN_PASSWORD", "secret of view").output().unwrap()
+    }
+
+    /// The status and the text of an answer.
+    async fn ask(&self, method: &str, path: &str, login: Option<&str>) -> (u16, String) {
+        let pem = Pem { setting: "ca", place: PemPlace::File(self.path("ca.pem")) };
+        let tls = Tls { authorities: Some(pem), ..Tls::default() };
+        let tcp = tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
+        let mut stream = encrypt(&tls, "localhost", tcp).await.unwrap();
+        let method = method.to_ascii_uppercase();
+        let mut request =
+            format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+        if let Some(login) = login {
+            request.push_str(&format!("Authorization: {login}\r\n"));
+        }
+        if method != "GET" {
+            request.push_str("Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+        } else {
+            request.push_str("\r\n");
+        }
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // The server may end the connection without a word of TLS.
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).unwrap_or_else(|| panic!("{answer:?}"));
+        (status.parse().unwrap(), answer)
+    }
+}
+
+fn user(users: &Path, arguments: &[&str], name: &str) {
+    let mut command = highwater(&["user"]);
+    command.args(arguments).arg("--users-file").arg(users);
+    let output = command.env("PASSWORD", format!("secret of {name}")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+fn text(output: &Output) -> String {
+    let both = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+/// An authority, a certificate of the server, and one of user `operate`.
+fn certificates(folder: &Path) {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let mut of_user = CertificateParams::default();
+    let mut name = DistinguishedName::new();
+    name.push(DnType::OrganizationName, "shop");
+    name.push(DnType::CommonName, "operate");
+    of_user.distinguished_name = name;
+    let of_server = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    for (params, cert, key) in
+        [(of_server, "cert.pem", "key.pem"), (of_user, "user.pem", "user.key")]
+    {
+        let pair = KeyPair::generate().unwrap();
+        let signed = params.signed_by(&pair, &authority).unwrap();
+        std::fs::write(folder.join(cert), signed.pem()).unwrap();
+        std::fs::write(folder.join(key), pair.serialize_pem()).unwrap();
+    }
+    std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
+}
+
+/// A path with names that are nobody's in it.
+fn filled(path: &str) -> String {
+    path.replace("{task}", "0")
+        .split('/')
+        .map(|part| if part.starts_with('{') { "-" } else { part })
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+#[tokio::test]
+async fn every_route_is_for_the_roles_that_the_table_says() {
+    let guarded = Guarded::start();
+    let admin = format!("Bearer {}", guarded.token("admin"));
+    let (status, document) = guarded.ask("get", "/openapi.json", Some(&admin)).await;
+    assert_eq!(status, 200, "{document}");
+    let document = document.split_once("\r\n\r\n").unwrap().1;
+    let document: serde_json::Value = serde_json::from_str(document).unwrap();
+    let served: BTreeSet<(String, String)> = document["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(|method| (method.clone(), path.clone()))
+        })
+        .collect();
+    let known: BTreeSet<_> =
+        TABLE.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned())).collect();
+    let missing: Vec<_> = served.difference(&known).collect();
+    assert!(missing.is_empty() && !served.is_empty(), "routes without a rule: {missing:?}");
+    for (method, path, least) in TABLE {
+        let path = filled(path);
+        let (status, answer) = guarded.ask(method, &path, None).await;
+        assert_eq!(status, 401, "{method} {path}: {answer}");
+        let least = ROLES.iter().position(|role| role == least).unwrap();
+        for (rank, role) in ROLES.iter().enumerate() {
+            let login = format!("Bearer {}", guarded.token(role));
+            let (status, answer) = guarded.ask(method, &path, Some(&login)).await;
+            let copies = path.ends_with("/backup") || path.ends_with("/restore");
+            let let_in = status != 401
+                && (status != 403 || (copies && !answer.contains("HTTP_NOT_ALLOWED")));
+            assert_eq!(let_in, rank >= least, "{role}: {method} {path}: {answer}");
+        }
+    }
+    for path in ["/highwater/v1/health/live", "/highwater/v1/health/ready"] {
+        assert_eq!(guarded.ask("get", path, None).await.0, 200, "a probe has no login: {path}");
+    }
+}
+
+#[tokio::test]
+async fn commands_log_in_by_token_password_or_certificate_and_no_secret_is_told() {
+    let guarded = Guarded::start();
+    let file = |name: &str| guarded.path(name).to_str().unwrap().to_owned();
+    let list: &[&str] = &["connector", "list"];
+    for login in [
+        ["--token-file", &file("view.token"), "", ""],
+        ["--login", "view", "", ""],
+        ["--client-cert", &file("user.pem"), "--client-key", &file("user.key")],
+    ] {
+        let login: Vec<&str> = login.into_iter().filter(|word| !word.is_empty()).collect();
+        let listed = guarded.run(list, &login);
+        assert!(listed.status.success(), "{login:?}: {}", text(&listed));
+    }
+    for login in [&[][..], &["--login", "operate"]] {
+        let refused = guarded.run(list, login);
+        assert_eq!(refused.status.code(), Some(4), "{login:?}: {}", text(&refused));
+    }
+    let odd = guarded.run(list, &["--token-file", &file("user.key")]);
+    assert_eq!(odd.status.code(), Some(2), "of several lines: {}", text(&odd));
+    assert!(!text(&odd).contains("PRIVATE"), "{}", text(&odd));
+    // A view sees how things stand and no record: a stream is read by who is granted it.
+    let tailed = guarded.run(&["stream", "tail", "shop"], &["--token-file", &file("view.token")]);
+    assert_eq!(tailed.status.code(), Some(4), "{}", text(&tailed));
+    assert!(text(&tailed).contains("read on stream shop"), "{}", text(&tailed));
+    let paused = guarded.run(
+        &["connector", "pause", "-"],
+        &["--client-cert", &file("user.pem"), "--client-key", &file("user.key")],
+    );
+    assert_eq!(
+        paused.status.code(),
+        Some(6),
+        "an operator may, and it is not there: {}",
+        text(&paused)
+    );
+
+    // A token that was taken away lets nobody in, while the server runs.
+    user(&guarded.path("users.toml"), &["token", "view", "--revoke"], "view");
+    let since = std::time::Instant::now();
+    while guarded.run(list, &["--token-file", &file("view.token")]).status.code() != Some(4) {
+        assert!(since.elapsed() < std::time::Duration::from_secs(60), "it still lets in");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+
+    let log = std::fs::read_to_string(guarded.path("log")).unwrap();
+    assert!(log.contains("a login over HTTP failed"), "{log}");
+    for role in ROLES {
+        assert!(!log.contains(&guarded.token(role)), "a token is in the log");
+        assert!(!log.contains(&format!("secret of {role}")), "a password is in the log");
+    }
+    assert!(guarded.server.url.starts_with("https://"), "{}", guarded.server.url);
+    assert!(guarded.server.kafka.starts_with("127.0.0.1:"), "{}", guarded.server.kafka);
+}
