@@ -64,7 +64,10 @@ impl Checkup {
                 findings.extend(guard.findings());
                 findings
             }
-            Checked::Cluster(bootstrap) => apache::examine(bootstrap).await.into_iter().collect(),
+            Checked::Cluster(bootstrap) => match apache::examine(bootstrap).await {
+                Some(finding) => vec![finding],
+                None => self.worker.examine_cluster().await,
+            },
         };
         findings.extend(self.http.findings());
         findings.extend(OpenFiles::granted().few());

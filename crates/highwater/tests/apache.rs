@@ -181,3 +181,67 @@ fn get(address: &str, path: &str) -> String {
     let _ = connection.read_to_string(&mut answer);
     answer
 }
+
+#[test]
+fn the_doctor_finds_topics_that_do_not_keep_what_is_written() {
+    let node = Node::start(&[]);
+    let make = |name: &str, more: &[&str]| {
+        node.tool(&[&["kafka-topics", "--create", "--topic", name], more].concat());
+    };
+    make("highwater.configs", &["--partitions", "3", "--config", "cleanup.policy=compact"]);
+    let unclean = "unclean.leader.election.enable=true";
+    make("highwater.offsets", &["--config", "cleanup.policy=delete", "--config", unclean]);
+    let server = Server::start(serve(&node.address, None));
+    let doctor = || {
+        let mut command = highwater(&["doctor", "--output", "json", "--url", &server.url]);
+        let output = command.output().unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let text = |finding: &serde_json::Value, key: &str| {
+            let text = finding[key].as_str().unwrap().to_owned();
+            assert!(!text.is_empty(), "{key} of {finding}");
+            text
+        };
+        let found: Vec<(String, String)> = findings
+            .iter()
+            .inspect(|finding| drop((text(finding, "do"), text(finding, "reason"))))
+            .map(|finding| (text(finding, "code"), text(finding, "subject")))
+            .collect();
+        (output.status.code(), found)
+    };
+    let (code, found) = doctor();
+    let has = |found: &[(String, String)], code: &str, topic: &str| {
+        found.contains(&(code.to_owned(), format!("topic highwater.{topic}")))
+    };
+    assert_eq!(code, Some(1), "{found:?}");
+    for (code, topic) in [
+        ("KAFKA_TOPIC_PARTITIONS", "configs"),
+        ("KAFKA_TOPIC_POLICY", "offsets"),
+        ("KAFKA_TOPIC_UNCLEAN_ELECTION", "offsets"),
+        ("KAFKA_TOPIC_REPLICAS", "status"),
+        ("KAFKA_TOPIC_MIN_IN_SYNC", "status"),
+    ] {
+        assert!(has(&found, code, topic), "{code} is not among {found:?}");
+    }
+    assert!(!has(&found, "KAFKA_TOPIC_POLICY", "configs"), "{found:?}");
+    assert!(!has(&found, "KAFKA_TOPIC_UNCLEAN_ELECTION", "status"), "{found:?}");
+    assert!(found.iter().all(|(code, _)| code != "KAFKA_CLOCK"), "{found:?}");
+
+    node.tool(&[
+        "kafka-configs",
+        "--alter",
+        "--topic",
+        "highwater.offsets",
+        "--add-config",
+        "cleanup.policy=compact,unclean.leader.election.enable=false",
+    ]);
+    let (_, mended) = doctor();
+    assert!(!has(&mended, "KAFKA_TOPIC_POLICY", "offsets"), "{mended:?}");
+    assert!(!has(&mended, "KAFKA_TOPIC_UNCLEAN_ELECTION", "offsets"), "{mended:?}");
+    node.tool(&["kafka-topics", "--delete", "--topic", "highwater.status"]);
+    let since = Instant::now();
+    while !has(&doctor().1, "KAFKA_TOPIC_GONE", "status") {
+        assert!(since.elapsed() < PATIENCE, "{:?}", doctor());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

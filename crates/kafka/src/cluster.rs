@@ -232,16 +232,17 @@ impl Cluster {
         asked.await.map_err(|error| self.failure(error))
     }
 
-    /// Asks every broker that the cluster has named.
+    /// Asks every broker that the cluster has named; each address with its answer.
     pub(crate) async fn ask_each<R: Request>(
         &self,
         request: &R,
-    ) -> Result<Vec<R::Response>, Failure> {
+    ) -> Result<Vec<(String, R::Response)>, Failure> {
         let brokers: Vec<String> = self.known.lock().brokers.values().cloned().collect();
         let mut answers = Vec::with_capacity(brokers.len());
         for address in brokers {
             let asked = async { self.pool.connection(&address).await?.call(request).await };
-            answers.push(asked.await.map_err(|error| self.failure(error))?);
+            let answer = asked.await.map_err(|error| self.failure(error))?;
+            answers.push((address, answer));
         }
         Ok(answers)
     }

@@ -85,6 +85,7 @@ pub use group_offsets::{Commit, GroupOffsets};
 pub use highwater_protocol::{ErrorCode, TopicPartition};
 pub use journal::Journal;
 pub use lease::Lease;
+pub use log_dirs::Volume;
 pub use member::{Assigned, GroupEvent, GroupMember, GroupProtocol, Member, MemberSettings};
 pub use membership::Identity;
 pub use partitioner::partition_of;

@@ -8,21 +8,40 @@ use crate::Admin;
 use crate::KafkaError;
 use crate::cluster::{Failure, refused};
 
+/// A volume on which a broker keeps partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Address of the broker.
+    pub broker: String,
+    /// A folder of the log that lies on it.
+    pub folder: String,
+    /// Its size in bytes.
+    pub total: u64,
+    /// Bytes of it that are free.
+    pub free: u64,
+}
+
 impl Admin {
+    /// The volumes of all brokers, as far as they say (KIP-827): releases before 3.3 do not.
+    ///
+    /// # Errors
+    /// When a broker refuses, or cannot be reached.
+    pub async fn volumes(&self) -> Result<Vec<Volume>, KafkaError> {
+        let answers = self.log_dirs().await?;
+        for (_, answer) in &answers {
+            check(answer).map_err(Failure::into_error)?;
+        }
+        Ok(answers.iter().flat_map(|(broker, answer)| volumes(broker, answer)).collect())
+    }
+
     /// Bytes of each topic: those of its partitions together, each counted once, by its largest replica.
     ///
     /// # Errors
     /// When a broker refuses, does not offer it, or cannot be reached.
     pub async fn topic_sizes(&self) -> Result<BTreeMap<String, u64>, KafkaError> {
-        let cluster = self.cluster();
-        let answers = cluster
-            .persist(async || {
-                cluster.metadata(Some(&[])).await?;
-                cluster.ask_each(&DescribeLogDirsRequest::default()).await
-            })
-            .await?;
+        let answers = self.log_dirs().await?;
         let mut largest = BTreeMap::new();
-        for answer in &answers {
+        for (_, answer) in &answers {
             check(answer).map_err(Failure::into_error)?;
             note(answer, &mut largest);
         }
@@ -32,6 +51,28 @@ impl Admin {
         }
         Ok(sizes)
     }
+
+    async fn log_dirs(&self) -> Result<Vec<(String, DescribeLogDirsResponse)>, KafkaError> {
+        let cluster = self.cluster();
+        let asking = async || {
+            cluster.metadata(Some(&[])).await?;
+            cluster.ask_each(&DescribeLogDirsRequest::default()).await
+        };
+        cluster.persist(asking).await
+    }
+}
+
+/// The folders of an answer whose volume is known.
+fn volumes(broker: &str, answer: &DescribeLogDirsResponse) -> Vec<Volume> {
+    let known = answer.results.iter().filter_map(|folder| {
+        Some(Volume {
+            broker: broker.to_owned(),
+            folder: folder.log_dir.clone(),
+            total: u64::try_from(folder.total_bytes).ok()?,
+            free: u64::try_from(folder.usable_bytes).ok()?,
+        })
+    });
+    known.collect()
 }
 
 /// Before version 3 the whole answer has no code: who may not ask is told of no folder.

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_connector::{ConnectorError, Finding, Severity};
+use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::connector_runner::Handle;
+use crate::health;
 use crate::herder::Herder;
 use crate::looking::silent;
 use crate::pipeline::Pipeline;
@@ -53,6 +56,7 @@ where
 async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
     let mut findings =
         herder.status(&name).map_or_else(|_| Vec::new(), |status| of_status(&status));
+    findings.extend(of_still(&herder, &name));
     // Its source would say the same again.
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     findings.extend(of_secrets(&herder, &name));
@@ -94,6 +98,19 @@ fn of_part(status: &Status) -> Option<Finding> {
         )),
         _ => None,
     }
+}
+
+/// Tasks that are said to run and do not move.
+fn of_still(herder: &Herder, name: &str) -> Vec<Finding> {
+    let Some(tasks) = herder.runners().get(name).map(Handle::tasks) else { return Vec::new() };
+    let still = tasks.iter().filter_map(|(id, task)| {
+        let what = health::stands(task, &*herder.shared.meters.of(name, *id)?, Timestamp::now())?;
+        let reason = "what was read waits, and its source keeps the rest";
+        let remedy = format!("highwater connector restart {}", highwater_connector::CONNECTOR_NAME);
+        let what = format!("task {id}: {what}");
+        Some(Finding::new(Severity::Warning, "TASK_STANDS_STILL", what, reason, remedy))
+    });
+    still.collect()
 }
 
 fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {

@@ -102,7 +102,7 @@ pub(crate) fn tasks(herder: &Herder) -> Value {
 }
 
 /// Why a task that is said to run does not move.
-fn stands(status: &Status, meter: &TaskMeter, now: Timestamp) -> Option<String> {
+pub(crate) fn stands(status: &Status, meter: &TaskMeter, now: Timestamp) -> Option<String> {
     if status.state != State::Running {
         return None;
     }

@@ -61,6 +61,7 @@ mod isolation;
 mod journal;
 mod keys;
 mod ledger;
+mod log_checkup;
 mod loggers;
 mod looking;
 mod meter;

@@ -12,6 +12,7 @@ use crate::WorkerConfig;
 use crate::applier::Applier;
 use crate::checkup;
 use crate::herder::Herder;
+use crate::log_checkup;
 use crate::plugins::{Plugin, Plugins};
 use crate::rest;
 
@@ -82,6 +83,12 @@ impl Worker {
     pub async fn examine(&self) -> Vec<Finding> {
         // Boxed: the whole of it, with a source's connection inside, is too deep for a caller's type.
         Box::pin(checkup::examine(&self.herder)).await
+    }
+
+    /// What an operator should know of the cluster that keeps the log: how it keeps the topics that the
+    /// worker relies on, the brokers' clocks and disks.
+    pub async fn examine_cluster(&self) -> Vec<Finding> {
+        Box::pin(log_checkup::examine(&self.herder)).await
     }
 
     /// Drains all tasks to the end of a transaction, each within its bound, and ends them. What
