@@ -103,7 +103,7 @@ impl Accumulator {
             None => chosen(record.key.as_deref(), self.count(&record.topic).await?),
         };
         loop {
-            if let Some(sequence) = self.try_enqueue(book, record, partition)? {
+            if let Some(sequence) = self.try_enqueue(book, record, partition, Instant::now())? {
                 return Ok(sequence);
             }
             self.deliveries.progress(LOOK_AGAIN).await;
@@ -121,10 +121,10 @@ impl Accumulator {
     }
 
     /// The partition of a record, as far as it is known without asking.
-    fn known_partition(&self, record: &OutgoingRecord) -> Option<i32> {
+    fn known_partition(&self, record: &OutgoingRecord, now: Instant) -> Option<i32> {
         record.partition.or_else(|| {
             let (count, at) = self.partitions.get(&record.topic)?;
-            let known = at.elapsed() < PARTITIONS_HOLD;
+            let known = now.saturating_duration_since(*at) < PARTITIONS_HOLD;
             known.then(|| chosen(record.key.as_deref(), *count))
         })
     }
@@ -135,8 +135,8 @@ impl Accumulator {
         book: Book,
         record: &OutgoingRecord,
         partition: i32,
+        now: Instant,
     ) -> Result<Option<u64>, KafkaError> {
-        let now = Instant::now();
         let mut state = self.deliveries.state();
         state.check()?;
         let entered = state.enter(book, record, partition, now);
@@ -181,8 +181,10 @@ impl Accumulator {
     /// See [`Writer::try_send`](crate::Writer::try_send).
     pub(crate) fn try_send(&self, record: &OutgoingRecord) -> Result<Option<u64>, KafkaError> {
         self.check_size(record)?;
-        match self.known_partition(record) {
-            Some(partition) => self.try_enqueue(Book::Records, record, partition),
+        // Read once for both: a record costs little else here.
+        let now = Instant::now();
+        match self.known_partition(record, now) {
+            Some(partition) => self.try_enqueue(Book::Records, record, partition, now),
             None => Ok(None),
         }
     }

@@ -1,8 +1,10 @@
 //! The loop of a running task: poll, send, take acknowledgements, store, tell the source.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use highwater_connector::{
     ConnectorError, ErrorKind, Position, SourceItem, SourceTask, ValueRecord,
 };
@@ -173,11 +175,19 @@ impl Running {
     ) -> Result<Option<(Option<OutgoingRecord>, OpenOutbox)>, ConnectorError> {
         let mut attempts = Attempts::default();
         loop {
-            let outcome = tokio::select! {
-                biased;
-                outcome = self.values()?.convert(record, &mut attempts) => outcome?,
-                () = cut(self.stop.clone(), self.in_transaction) => return Ok(None),
+            let converted = {
+                let mut converting = pin!(self.values()?.convert(record, &mut attempts));
+                // Nearly all are done at once, and none of those pays for the wait.
+                match converting.as_mut().now_or_never() {
+                    Some(outcome) => Some(outcome?),
+                    None => tokio::select! {
+                        biased;
+                        outcome = converting.as_mut() => Some(outcome?),
+                        () = cut(self.stop.clone(), self.in_transaction) => None,
+                    },
+                }
             };
+            let Some(outcome) = converted else { return Ok(None) };
             let (pause, why) = match outcome {
                 Outcome::Send(outgoing) => return Ok(Some((Some(outgoing), outbox))),
                 Outcome::LeaveOut => return Ok(Some((None, outbox))),
