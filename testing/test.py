@@ -209,6 +209,7 @@ PARTS = {
     "mutants-log": command_part("mutants of the log", [sys.executable, MUTANTS_LOG]),
     "compat": command_part("compat", [sys.executable, COMPAT]),
     "connect-twins": python_tests("connect", CONNECT),
+    "connect": command_part("connect", [sys.executable, os.path.join(CONNECT, "connect.py")]),
     "tutorial": command_part("tutorial", [sys.executable, os.path.join(DOCS, "tutorial.py")]),
     "hostile": command_part("hostile", [sys.executable, os.path.join(HOSTILE, "hostile.py")]),
     "demo": demo_whole,

@@ -296,7 +296,7 @@ def creation(both):
         name = f"begins-{wanted.lower()}"
         body = {"name": name, "config": source(both, topic=name), "initial_state": wanted}
         both.call("POST", "/connectors", body)
-        both.until(name, any_of(state(*seen), state(seen[0])))
+        both.until(name, any_of(state(*seen), state("PAUSED")))  # there, a paused one has no tasks yet
         both.call("GET", f"/connectors/{name}")
         both.call("GET", f"/connectors/{name}/status")
         both.call("GET", f"/connectors/{name}/tasks")
@@ -323,6 +323,7 @@ def shown(both):
     both.call("PUT", "/connectors/shop/topics/reset")
     both.call("DELETE", "/connectors/shop")
     both.eventually("GET", "/connectors/shop/topics", lambda body: not body["shop"]["topics"])
+    both.eventually("GET", "/connectors/shop/status", lambda body: body.get("error_code") == 404)
     for path in CONNECTOR_PATHS:
         both.call("GET", f"/connectors/shop{path}")
 
@@ -442,7 +443,63 @@ def sinks(both):
     both.call("DELETE", "/connectors/shop")
 
 
-WITH_CONNECTORS = [plugins, validation, parts, creation, shown, configuration, life, sinks]
+def failures(both):
+    """A task that fails, restarted in each way, and mended."""
+    converter = lambda name: {"value.converter": f"org.apache.kafka.connect.{name}"}
+    text, number = converter("storage.StringConverter"), converter("converters.IntegerConverter")
+    both.call("PUT", "/connectors/shop/config", source(both, topic="texts", **text))
+    both.call("PUT", "/connectors/store/config", sink(both, topics="texts", **number))
+    fails = state("RUNNING", "FAILED")
+    both.until("store", fails)
+    for path in ["/status", "/tasks/0/status", "/tasks", "/offsets", ""]:
+        both.call("GET", f"/connectors/store{path}")
+    both.call("GET", "/connectors?expand=status")
+    for query in ["", "?onlyFailed=true", "?includeTasks=true", "?includeTasks=true&onlyFailed=true"]:
+        both.call("POST", f"/connectors/store/restart{query}")
+        both.until("store", fails)
+    both.call("POST", "/connectors/store/tasks/0/restart")
+    both.until("store", fails)
+    both.call("PUT", "/connectors/store/pause")
+    both.call("PUT", "/connectors/store/resume")
+    both.until("store", fails)
+    both.call("PATCH", "/connectors/store/config", text)
+    both.until("store", state("RUNNING", "RUNNING"))
+    both.call("PUT", "/connectors/store/pause")
+    both.until("store", state("PAUSED", "PAUSED"))
+    for query in ["?includeTasks=true", ""]:
+        both.call("POST", f"/connectors/store/restart{query}")
+        both.until("store", state("PAUSED", "PAUSED"))
+    both.call("POST", "/connectors/store/tasks/0/restart")
+    both.until("store", state("PAUSED", "PAUSED"))
+    for name in ["store", "shop"]:
+        both.call("DELETE", f"/connectors/{name}")
+
+
+def at_once(both):
+    """Several requests for one connector at the same time: each is done before the next."""
+    config = source(both, topic="at-once")
+    both.together([("PUT", "/connectors/shop/config", config)] * 2, wanted=[200, 201])
+    both.until("shop", state("RUNNING", "RUNNING"))
+    both.together([("PUT", "/connectors/shop/config", {**config, "batch.size": str(size)}) for size in range(1, 5)])
+    both.until("shop", state("RUNNING", "RUNNING"))
+    both.together([("PUT", "/connectors/shop/stop", None), ("PUT", "/connectors/shop/stop", None), ("GET", "/connectors", None)])
+    both.until("shop", state("STOPPED"))
+    both.together([("DELETE", "/connectors/shop", None)] * 2, wanted=[204, 404])
+    both.together([("POST", "/connectors", {"name": "shop", "config": config})] * 3, wanted=[201, 409, 409])
+    both.until("shop", state("RUNNING", "RUNNING"))
+    both.call("DELETE", "/connectors/shop")
+
+
+def big(both):
+    """Bodies of a megabyte, of many levels, and of many keys."""
+    for size in [100_000, 1_000_000]:
+        config = source(both, name="shop", **{"tasks.max": " " * size + "1"})
+        both.call("PUT", f"/connector-plugins/{SOURCE}/config/validate", config)
+    both.call("PUT", "/connectors/shop/config", "[" * 400)
+    both.call("PUT", "/connectors/shop/config", {"connector.class": UNKNOWN, **{f"key.{number}": "x" for number in range(5_000)}})
+
+
+WITH_CONNECTORS = [plugins, validation, parts, big, creation, shown, configuration, life, sinks, failures, at_once]
 
 
 def words_of(path, body):

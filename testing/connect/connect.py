@@ -4,8 +4,8 @@
 A distributed worker of Kafka Connect runs on an Apache Kafka, ours on its embedded log (ON=apache: on another
 Apache Kafka). Each call of calls.py goes to both; status, headers, shape and values are compared as compare.py
 says, and a difference must be one of exceptions.py, which gives the reason. An exception that no call needs
-fails, too. SCENARIOS=name,name runs some only; VERBOSE=1 prints every answer; RECORD=file keeps every call with
-both answers, a line of JSON each.
+fails, too. Then openapi.py holds all answers of ours against the document that it serves. SCENARIOS=name,name runs
+some only; VERBOSE=1 prints every answer; RECORD=file keeps every call with both answers, a line of JSON each.
 
 The last line: {"calls":n,"equal":m,"excepted":k,"different":0}
 """
@@ -17,10 +17,12 @@ import sys
 import tempfile
 import time
 from collections import Counter, namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
 import calls
 import compare
 import exceptions
+import openapi
 import servers
 
 # Seconds until both must be in a state.
@@ -44,6 +46,7 @@ class Both:
         self.folder = servers.files(folder)
         self.judge, self.ours = judge, ours
         self.counts, self.used = Counter(), Counter()
+        self.record = os.environ.get("RECORD") or os.path.join(folder, "record.jsonl")
         self.scenario = ""
 
     def begin(self, scenario):
@@ -84,15 +87,29 @@ class Both:
     def call(self, method, path, body=None, headers=None):
         """Sends a request to both and compares."""
         text, judge, ours = self.ask(method, path, body, headers)
-        call = Call(method, path, text, judge, ours, text is not None and judge.status == 500)
+        self.count(Call(method, path, text, judge, ours, text is not None and judge.status == 500))
+
+    def left(self, call):
+        """All differences of a call, and those that no exception stands for."""
+        found = compare.differences(calls.words_of(call.path, call.body), call.judge, call.ours)
+        return found, [each for each in found if not self.is_excused(call, each)]
+
+    def count(self, call):
+        """Counts a call by what came of it, and shows what is different."""
         self.counts["calls"] += 1
-        found = compare.differences(calls.words_of(path, text), judge, ours)
-        left = [each for each in found if not self.is_excused(call, each)]
+        found, left = self.left(call)
         verdict = "different" if left else "excepted" if found else "equal"
         self.counts[verdict] += 1
-        record(call, verdict)
+        self.keep(call, verdict)
         if left or os.environ.get("VERBOSE"):
             show(call, verdict, left)
+
+    def keep(self, call, verdict):
+        """Adds a call to the record."""
+        sides = {side: getattr(call, side)._asdict() for side in ("judge", "ours")}
+        line = {"method": call.method, "path": call.path, "body": call.body, "verdict": verdict, **sides}
+        with open(self.record, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
 
     def is_excused(self, call, difference):
         """Whether an exception stands for a difference; it is then used."""
@@ -102,19 +119,37 @@ class Both:
                 return True
         return False
 
+    def together(self, requests, wanted=()):
+        """Sends requests to each at the same time; the statuses must be alike, in any order, or those `wanted` of ours
+        where Kafka Connect lets in what it has not yet read back."""
+        with ThreadPoolExecutor(len(requests)) as pool:
+            answers = list(pool.map(lambda request: self.ask(*request), requests))
+        statuses = [Counter(answer[side].status for answer in answers) for side in (1, 2)]
+        for (method, path, _), (text, judge, ours) in zip(requests, answers):
+            self.keep(Call(method, path, text, judge, ours, False), "together")
+        self.counts["calls"] += 1
+        is_right = statuses[1] == Counter(wanted) if wanted else statuses[0] == statuses[1]
+        self.counts["equal" if is_right else "different"] += 1
+        if not is_right:
+            print(f"different: {requests} at once: {statuses[0]} there, {statuses[1]} here", flush=True)
+
     def until(self, name, holds):
         """Waits until the status of a connector holds at both, and compares it."""
         self.eventually("GET", f"/connectors/{name}/status", holds)
 
     def eventually(self, method, path, holds):
-        """Asks both until each answer holds, then compares."""
+        """Asks both until each answer holds and they agree: what was asked before may be under way still."""
         deadline = time.monotonic() + SOON
-        while not all(holds(body_of(answer)) for answer in self.ask(method, path)[1:]):
+        while True:
+            text, judge, ours = self.ask(method, path)
+            call = Call(method, path, text, judge, ours, False)
+            held = all(holds(body_of(answer)) for answer in (judge, ours))
+            if held and not self.left(call)[1]:
+                return self.count(call)
             if time.monotonic() > deadline:
                 print(f"waited {SOON} s in vain: {method} {path}", flush=True)
-                break
+                return self.count(call)
             time.sleep(0.1)
-        self.call(method, path)
 
 
 def body_of(answer):
@@ -131,15 +166,6 @@ def show(call, verdict, left):
         print(f"    {each.kind} {each.at}: {cut(repr(each.judge))} there, {cut(repr(each.ours))} here")
     for name, answer in (("there", call.judge), ("here", call.ours)):
         print(f"    {name}: {answer.status} {cut(answer.body)}", flush=True)
-
-
-def record(call, verdict):
-    """Keeps a call where RECORD says."""
-    if path := os.environ.get("RECORD"):
-        sides = {side: getattr(call, side)._asdict() for side in ("judge", "ours")}
-        line = {"method": call.method, "path": call.path, "body": call.body, "verdict": verdict, **sides}
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
 
 
 def scenarios(ours):
@@ -170,6 +196,14 @@ def run(both):
     return True
 
 
+def is_documented(both, folder):
+    """Whether the document that ours serves says all that it has answered."""
+    document = os.path.join(folder, "openapi.json")
+    with open(document, "w", encoding="utf-8") as file:
+        file.write(servers.ask(both.ours.address, "GET", "/openapi.json", None, {}).body)
+    return openapi.check(document, both.record)
+
+
 def main():
     """Everything; returns the exit code."""
     folder = tempfile.mkdtemp(prefix="highwater-connect-")
@@ -180,6 +214,7 @@ def main():
         ours.start()
         both = Both(folder, judge, ours)
         right = run(both)
+        right = is_documented(both, folder) and right
     finally:
         ours.stop()
         judge.stop()

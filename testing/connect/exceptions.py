@@ -1,6 +1,7 @@
 """Where ours answers otherwise than Kafka Connect's worker, each with its reason. A page of the reference lists
 them: HIGHWATER_WRITE_DOCS=1 python3 testing/connect/exceptions.py writes it."""
 
+import json
 import os
 import re
 import sys
@@ -81,9 +82,123 @@ def _(call, difference):
     return call.method == "PATCH" and call.path.endswith("/config") and call.body == '{"name": "market"}' and call.ours.status == 400
 
 
+@named(
+    "first-offset",
+    "A sink's group has an offset as soon as its task has begun to read, be it that of a record on which it fails. Kafka Connect stores none until a record was taken.",
+)
+def _(call, difference):
+    return difference.kind == "extra" and call.path.endswith("/store/offsets") and re.search(r"'kafka_offset': 0\}", repr(difference.ours))
+
+
 @named("control-characters", "A message does not repeat control characters, which would be those of a terminal.")
 def _(call, difference):
     return difference.kind == "names" and all(re.search(r"[\x00-\x1f]", name) for name in difference.ours)
+
+
+# Classes that ours has beside Kafka Connect's.
+MORE_PLUGINS = re.compile(r"io\.highwater\.|io\.confluent\.connect\.avro\.AvroConverter")
+
+
+@named("more-plugins", "Ours comes with more: its PostgreSQL source, and the Avro converter with a schema registry.")
+def _(call, difference):
+    return difference.kind == "extra" and call.path.startswith("/connector-plugins") and MORE_PLUGINS.search(difference.at)
+
+
+def is_of_definitions(call):
+    """Whether a call is answered with definitions of keys."""
+    return call.path.startswith("/connector-plugins/") and "/config" in call.path
+
+
+@named(
+    "more-keys",
+    "Ours says of each key that it takes: those of a producer, a consumer and the topics that are made, too, and a few of its own. Kafka Connect takes them unsaid, or has no such key.",
+)
+def _(call, difference):
+    key = re.match(r"(?:\.configs)?\[([\w.]+)", difference.at)
+    ours = ("consumer.override.", "producer.override.", "topic.creation.", "trail.", "offset.flush.", "task.shutdown.", "line.max.",
+            "field.syntax.")  # fmt: skip
+    return difference.kind == "extra" and is_of_definitions(call) and key and key[1].startswith(ours)
+
+
+@named(
+    "no-standard-streams",
+    "A server has no standard input and output: the file connectors must be told a file. Kafka Connect's take their worker's streams without one.",
+)
+def _(call, difference):
+    of_file = "[file" in difference.at and ("required" in difference.at or "errors" in difference.at)
+    without = call.body is None or '"file"' not in call.body
+    return is_of_definitions(call) and (of_file or (difference.at == ".error_count" and without))
+
+
+@named(
+    "retries-by-default",
+    "`errors.retry.timeout` is -1: what may pass by itself is tried again for ever, with a growing delay. Kafka Connect's 0 stops the task at the first such error.",
+)
+def _(call, difference):
+    key = "[errors.retry.timeout" in difference.at
+    return is_of_definitions(call) and key and difference.judge == "0" and difference.ours == "-1"
+
+
+@named(
+    "replicas-of-the-cluster",
+    "The topic of dead letters has as many replicas as the cluster gives a topic, unless `errors.deadletterqueue.topic.replication.factor` says otherwise. Kafka Connect asks for 3, which a cluster of one node refuses.",
+)
+def _(call, difference):
+    key = "[errors.deadletterqueue.topic.replication.factor" in difference.at
+    return is_of_definitions(call) and key and difference.judge == "3" and difference.ours == "-1"
+
+
+def given(call, key):
+    """What a configuration that is validated has for a key; empty where it has none."""
+    is_text = call.path.endswith("/validate") and call.body
+    return (json.loads(call.body).get(key) or "") if is_text else ""
+
+
+@named(
+    "keys-of-another-version",
+    "A `connector.plugin.version` that is not there is an error of that key and the class. Kafka Connect shows no keys of the connector then, and no converters.",
+)
+def _(call, difference):
+    return bool(given(call, "connector.plugin.version"))
+
+
+@named("empty-is-absent", "An empty `key.converter` or `value.converter` is the worker's own. Kafka Connect looks for a class without name.")
+def _(call, difference):
+    at = re.match(r"\.configs\[(\w+\.converter)\]\.value\.errors|\.error_count", difference.at)
+    empty = call.body and re.search(r'"(key|value)\.converter": ""', call.body)
+    return call.path.endswith("/validate") and empty and at
+
+
+@named(
+    "short-names",
+    "Transforms and predicates may be named by the last part of their class, as connectors and converters. A class that is no transform until `$Key` or `$Value` follows is unknown; Kafka Connect calls it abstract.",
+)
+def _(call, difference):
+    kind = given(call, "transforms.a.type")
+    short = kind == "HoistField$Value"
+    return (short and (".configs[transforms.a." in difference.at or difference.at == ".error_count")) or (
+        kind.endswith(".HoistField") and difference.at == ".configs[transforms.a.type].value.value"
+    )
+
+
+@named(
+    "chains-are-checked",
+    "A transform that names a predicate which is not there is refused, and `negate` without one is an error of that key. Kafka Connect finds the first when the task starts, and says the second of the class.",
+)
+def _(call, difference):
+    predicate = given(call, "transforms.a.predicate") == "q" and (
+        difference.at == ".error_count" or ".configs[transforms.a.predicate].value.errors" in difference.at
+    )
+    alone = given(call, "transforms.a.negate") == "true" and not given(call, "transforms.a.predicate")
+    return predicate or (alone and re.search(r"transforms\.a\.(negate|type)\]\.value\.errors", difference.at))
+
+
+@named(
+    "topic-creation-is-checked",
+    "The `topic.creation.` keys are held against what topics may be. Kafka Connect finds what is wrong with them when the task starts, or when a topic is made.",
+)
+def _(call, difference):
+    return call.path.endswith("/validate") and '"topic.creation.' in (call.body or "") and difference.at == ".error_count"
 
 
 def page_with(listed):

@@ -9,7 +9,8 @@ mod http;
 mod process;
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -355,4 +356,75 @@ fn tasks_are_measured_and_their_series_end_with_them() {
         (!text.contains("connector=\"")).then_some(text)
     });
     assert!(!left.contains("highwater_task_failures_total"), "{left}");
+}
+
+/// The status and the body of a request to the REST API.
+fn ask(server: &Server, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
+    let mut stream = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap_or_default())
+}
+
+#[test]
+fn a_stopped_sinks_offsets_are_changed_and_a_paused_one_is_restarted() {
+    const OFFSETS: &str = "/connectors/out/offsets";
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let server = Server::start(dir);
+    append(&input(dir), 0..10);
+    assert!(server.create(dir, "in", source(&input(dir))).status.success());
+    assert!(server.create(dir, "out", sink(&output(dir))).status.success());
+    let written = |count| {
+        until("the lines", || (whole(&output(dir)).0.len() == count).then_some(()));
+    };
+    let shown = || ask(&server, "GET", OFFSETS, "").1["offsets"].clone();
+    let steer = |verb: &str| {
+        let status = ask(&server, "PUT", &format!("/connectors/out/{verb}"), "").0;
+        assert!(status == 202 || status == 204, "{verb}: {status}");
+    };
+    let entry = |offset: serde_json::Value| {
+        let partition = json!({ "kafka_topic": "lines", "kafka_partition": 0 });
+        json!({ "offsets": [{ "partition": partition, "offset": offset }] }).to_string()
+    };
+    let four = entry(json!({ "kafka_offset": "4" }));
+    written(10);
+    until("the commit", || (shown()[0]["offset"]["kafka_offset"] == 10).then_some(()));
+    assert_eq!(ask(&server, "PATCH", OFFSETS, &four).1["code"], "CONNECTOR_NOT_STOPPED");
+    assert_eq!(ask(&server, "DELETE", OFFSETS, "").1["code"], "CONNECTOR_NOT_STOPPED");
+    steer("stop");
+    assert_eq!(ask(&server, "PATCH", OFFSETS, &four).0, 200);
+    assert_eq!(shown()[0]["offset"]["kafka_offset"], 4);
+    steer("resume");
+    // From the fourth on once more.
+    written(16);
+    steer("stop");
+    assert_eq!(ask(&server, "PATCH", OFFSETS, &entry(json!(null))).0, 200);
+    assert_eq!(shown(), json!([]));
+    for _ in 0..2 {
+        assert_eq!(ask(&server, "DELETE", OFFSETS, "").0, 200, "a group that is gone is reset");
+    }
+    steer("resume");
+    // And all of them.
+    written(26);
+    steer("pause");
+    let paused = || {
+        until("the pause", || {
+            let (_, task) = ask(&server, "GET", "/connectors/out/tasks/0/status", "");
+            (task["state"] == "PAUSED").then(|| task["highwater"]["since"].clone())
+        })
+    };
+    let before = paused();
+    assert_eq!(ask(&server, "POST", "/connectors/out/tasks/0/restart", "").0, 204);
+    until("another run", || (paused() != before).then_some(()));
+    assert_eq!(whole(&output(dir)).0.len(), 26, "a paused sink writes nothing");
 }

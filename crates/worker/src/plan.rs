@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use highwater_connector::{
-    Claim, Problem, SinkConnector, SourceConnector, SourcePartition, Topics,
+    Claim, Problem, Routing, SinkConnector, SourceConnector, SourcePartition, Topics,
 };
 
 use crate::WorkerConfig;
 use crate::isolation;
 use crate::keys::{self, TaskSettings};
 use crate::offset_topics;
+use crate::ownership;
 use crate::pipeline::{self, Parsed, Pipeline, Properties};
+use crate::plugin_versions;
 use crate::plugins::{Plugin, Plugins};
 use crate::references::has_reference;
 use crate::scrub::Scrub;
@@ -114,7 +116,10 @@ impl Plan {
         worker: &WorkerConfig,
     ) -> Result<Self, Vec<Problem>> {
         let plugin = class(properties, plugins)?;
-        check_version(properties, plugin)?;
+        let problems = plugin_versions::of_connector(properties, plugin.version());
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let plan = || match plugin {
             Plugin::Source(source) => divide(name, properties, stored, source, worker),
             Plugin::Sink(sink) => multiply(name, properties, stored, sink, worker),
@@ -168,6 +173,9 @@ fn divide(
     let Parsed { settings, config, scrub, .. } =
         pipeline::parse(connector.as_ref(), properties, worker)?;
     let topics = connector.topics(&config);
+    if matches!(&topics.routing, Routing::Topic(topic) if topic.trim().is_empty()) {
+        return Err(vec![problem(ownership::key(&topics), "must not be empty".to_owned())]);
+    }
     let named = settings.offsets_topic.as_deref();
     if let Some(problem) = offset_topics::problem(named, &worker.offsets_topic, &topics) {
         return Err(vec![problem]);
@@ -277,20 +285,6 @@ fn class<'a>(properties: &Properties, plugins: &'a Plugins) -> Result<&'a Plugin
         let known = plugins.class_names();
         vec![problem(keys::CLASS, format!("is {class}, which is not known here; known: {known}"))]
     })
-}
-
-/// A configuration may name the version that it was written for (KIP-891).
-fn check_version(properties: &Properties, plugin: &Plugin) -> Result<(), Vec<Problem>> {
-    let wanted = properties.get(keys::PLUGIN_VERSION).map_or("", |version| version.trim());
-    let version = plugin.version();
-    if wanted.is_empty() || wanted == version {
-        return Ok(());
-    }
-    let message = format!("is {wanted:?}; the one version of the class here is {version}");
-    Err(vec![
-        problem(keys::CLASS, format!("has no version {wanted:?} here, but {version}")),
-        problem(keys::PLUGIN_VERSION, message),
-    ])
 }
 
 fn problem(key: &str, message: String) -> Problem {

@@ -37,6 +37,13 @@ pub fn record_keys() -> Vec<ConfigKey> {
              server's `worker.key_converter`, with the options there.",
         ),
         ConfigKey::new(
+            "key.converter.plugin.version",
+            text,
+            Some(""),
+            low,
+            "Version that the converter of keys must have; that of this server is the one choice.",
+        ),
+        ConfigKey::new(
             converter_key(Role::Value),
             text,
             Some(""),
@@ -44,11 +51,25 @@ pub fn record_keys() -> Vec<ConfigKey> {
             "Converter of values; empty: that of the server's `worker.value_converter`.",
         ),
         ConfigKey::new(
+            "value.converter.plugin.version",
+            text,
+            Some(""),
+            low,
+            "Version that the converter of values must have; that of this server is the one choice.",
+        ),
+        ConfigKey::new(
             converter_key(Role::Header),
             text,
             Some(""),
             low,
             "Converter of headers; empty: that of the server's `worker.header_converter`.",
+        ),
+        ConfigKey::new(
+            "header.converter.plugin.version",
+            text,
+            Some(""),
+            low,
+            "Version that the converter of headers must have; that of this server is the one choice.",
         ),
         ConfigKey::new(
             TRANSFORMS,

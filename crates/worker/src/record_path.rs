@@ -10,6 +10,7 @@ use highwater_kafka::OutgoingRecord;
 use highwater_transforms::{Chain, Record, TransformError};
 
 use crate::pipeline::Properties;
+use crate::plugin_versions;
 use crate::record_keys::{converter_key, converter_options};
 use crate::scrub::Scrub;
 use crate::settings::{ConverterSetting, DefaultConverters};
@@ -52,14 +53,15 @@ impl RecordPath {
         defaults: &DefaultConverters,
         scrub: &Scrub,
     ) -> Result<Self, Vec<Problem>> {
-        let mut problems = Vec::new();
+        let mut problems = plugin_versions::of_parts(properties);
+        let wrong_version = !problems.is_empty();
         let mut keep = |found: Vec<Problem>| problems.extend(found);
         let key = Place::new(Role::Key, properties, &defaults.key).map_err(&mut keep).ok();
         let value = Place::new(Role::Value, properties, &defaults.value).map_err(&mut keep).ok();
         let header = Place::new(Role::Header, properties, &defaults.header).map_err(&mut keep).ok();
         let chain = Chain::new(properties).map_err(&mut keep).ok();
         match (key, value, header, chain) {
-            (Some(key), Some(value), Some(header), Some(chain)) => {
+            (Some(key), Some(value), Some(header), Some(chain)) if !wrong_version => {
                 Ok(Self { key, value, header, chain, scrub: scrub.clone() })
             }
             _ => Err(problems),

@@ -67,7 +67,7 @@ impl Described {
             visible: true,
             implied: None,
         };
-        if places::is_without_default(key.name) {
+        if key.default.is_some() && places::is_without_default(key.name) {
             return described.without_default(false);
         }
         described

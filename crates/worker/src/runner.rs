@@ -283,8 +283,8 @@ impl Runner {
         }
         let wish = self.wishes.borrow().clone();
         match wish {
-            Wish::Pause(wanted) if wanted.is(plan) => Some(true),
-            // The same once more, while it runs, is a restart.
+            // The same once more is a restart, of one that is paused too.
+            Wish::Pause(wanted) if wanted.is(plan) && !paused => Some(true),
             Wish::Run(wanted) if wanted.is(plan) && paused => Some(false),
             _ => None,
         }

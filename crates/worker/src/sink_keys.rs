@@ -76,7 +76,7 @@ fn dead_letter_keys() -> Vec<ConfigKey> {
             DEAD_LETTER_REPLICAS,
             number(-1, 32_767),
             Some("-1"),
-            Importance::Low,
+            Importance::Medium,
             "Replicas of the topic of dead letters where it is made; -1: the cluster's own default.",
         ),
         ConfigKey::new(
@@ -205,7 +205,7 @@ impl SinkSettings {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let config = ConfigDef::new(keys).parse(&own, &[])?;
-        let subscription = subscription(&config).map_err(|problem| vec![problem])?;
+        let subscription = subscription(&config)?;
         let dead_letters = dead_letters(&config).map_err(|problem| vec![problem])?;
         let consumer = consumer(name, task, &config, subscription);
         if consumer.heartbeat_interval * 3 > consumer.session_timeout {
@@ -215,15 +215,25 @@ impl SinkSettings {
     }
 }
 
-fn subscription(config: &Config) -> Result<Subscription, Problem> {
+/// What is wrong with both keys is said of both, as Kafka Connect does.
+fn subscription(config: &Config) -> Result<Subscription, Vec<Problem>> {
     let (names, pattern) = (config.list(TOPICS), config.text(TOPICS_REGEX));
+    let both =
+        |ours: &str, theirs: &str| Err(vec![problem(TOPICS, ours), problem(TOPICS_REGEX, theirs)]);
     match (names.is_empty(), pattern.is_empty()) {
-        (true, true) => Err(problem(TOPICS, "is required, unless topics.regex is given")),
-        (false, false) => Err(problem(TOPICS, "and topics.regex exclude each other")),
-        (true, false) => Subscription::pattern(pattern, RESERVED)
-            .map_err(|error| problem(TOPICS_REGEX, format!("is no regular expression: {error}"))),
+        (true, true) => {
+            both("is required, unless topics.regex is given", "is required, unless topics is given")
+        }
+        (false, false) => {
+            both("and topics.regex exclude each other", "and topics exclude each other")
+        }
+        (true, false) => Subscription::pattern(pattern, RESERVED).map_err(|error| {
+            vec![problem(TOPICS_REGEX, format!("is no regular expression: {error}"))]
+        }),
         (false, true) => match names.iter().find(|name| is_internal(name)) {
-            Some(name) => Err(problem(TOPICS, format!("names {name}, which is the server's own"))),
+            Some(name) => {
+                Err(vec![problem(TOPICS, format!("names {name}, which is the server's own"))])
+            }
             None => Ok(Subscription::Topics(names.into_iter().map(str::to_owned).collect())),
         },
     }
@@ -235,7 +245,7 @@ fn dead_letters(config: &Config) -> Result<Option<DeadLetterSettings>, Problem> 
         return Err(problem(DEAD_LETTERS, format!("names {topic}, which is the server's own")));
     }
     if config.list(TOPICS).contains(&topic) {
-        return Err(problem(DEAD_LETTERS, "is one of the topics that are read"));
+        return Err(problem(TOPICS, "has the topic that records go to which cannot be handled"));
     }
     let headers = config.flag(DEAD_LETTER_HEADERS);
     Ok((!topic.is_empty()).then(|| DeadLetterSettings {
@@ -329,7 +339,7 @@ mod tests {
             (&[(TOPICS, "__consumer_offsets")], TOPICS),
             (&[(TOPICS_REGEX, "(")], TOPICS_REGEX),
             (&[(TOPICS_REGEX, "a(?=b)")], TOPICS_REGEX),
-            (&[(TOPICS, "a"), (DEAD_LETTERS, "a")], DEAD_LETTERS),
+            (&[(TOPICS, "a"), (DEAD_LETTERS, "a")], TOPICS),
             (&[(TOPICS, "a"), (DEAD_LETTERS, "highwater.offsets")], DEAD_LETTERS),
             (&[(TOPICS, "a"), (SESSION, "6000"), (HEARTBEAT, "2001")], HEARTBEAT),
             (&[(TOPICS, "a"), (ISOLATION, "read_uncommitted")], ISOLATION),
