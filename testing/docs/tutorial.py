@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the tutorial: its shell blocks as they are printed, in one shell, against a real PostgreSQL and
-a real server, and compares what they print with the blocks of text behind them.
+"""Runs the pages of the tutorial: the shell blocks of each as they are printed, in one shell, against a real
+PostgreSQL and a real server, and compares what they print with the blocks of text behind them.
 
 Free ports and the throw-away PostgreSQL come in by the environment variables that the tutorial itself
 offers. In the text, `…` stands for anything, a line of it alone for any number of lines.
@@ -8,7 +8,6 @@ offers. In the text, `…` stands for anything, a line of it alone for any numbe
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +15,7 @@ import sys
 import tempfile
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGE = os.path.join(REPOSITORY, "docs", "tutorial", "first-pipeline.md")
+PAGES = os.path.join(REPOSITORY, "docs", "tutorial")
 POSTGRES = os.path.join(REPOSITORY, "testing", "postgres", "server.sh")
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.M | re.S)
 MARK = "== end of block"
@@ -77,7 +76,7 @@ def environment(folder, postgres_port, postgres_folder):
     return os.environ | {
         "PATH": os.pathsep.join([binary_folder(), postgres_folder, os.environ["PATH"]]),
         "HIGHWATER_CONFIG": config, "HIGHWATER_URL": f"http://127.0.0.1:{http}",
-        "KAFKA": f"127.0.0.1:{kafka}", "PGHOST": "127.0.0.1", "PGPORT": postgres_port,
+        "KAFKA": f"127.0.0.1:{kafka}", "HTTP": f"127.0.0.1:{http}", "PGHOST": "127.0.0.1", "PGPORT": postgres_port,
     }  # fmt: skip
 
 
@@ -118,25 +117,32 @@ def compare(steps, printed, code):
     return wrong or code
 
 
-def main():
-    """Runs it in a folder of its own."""
-    with open(PAGE, encoding="utf-8") as file:
+def follow(page, postgres_port, postgres_folder):
+    """Runs a page in a folder of its own; whether it is not as it says."""
+    print(page, flush=True)
+    with open(os.path.join(PAGES, page), encoding="utf-8") as file:
         found = steps(file.read())
-    folder = tempfile.mkdtemp(prefix="hw-tutorial-")
+    with tempfile.TemporaryDirectory(prefix="hw-tutorial-") as folder:
+        shell = environment(folder, postgres_port, postgres_folder)
+        printed, code = run([block for block, _ in found], folder, shell)
+        failed = compare(found, printed, code)
+        if failed and os.path.exists(log := os.path.join(folder, "server.log")):
+            with open(log, encoding="utf-8", errors="replace") as file:
+                print("--- server.log:\n" + file.read()[-4000:])
+    return bool(failed)
+
+
+def main():
+    """Follows all pages."""
     database = subprocess.Popen(
         [POSTGRES, "hold"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
     )
     try:
         port, _, postgres_folder = database.stdout.readline().split()
-        printed, code = run([block for block, _ in found], folder, environment(folder, port, postgres_folder))
-        failed = compare(found, printed, code)
-        if failed and os.path.exists(log := os.path.join(folder, "server.log")):
-            with open(log, encoding="utf-8", errors="replace") as file:
-                print("--- server.log:\n" + file.read()[-4000:])
+        failed = [page for page in sorted(os.listdir(PAGES)) if follow(page, port, postgres_folder)]
     finally:
         database.stdin.close()
         database.wait()
-        shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if failed else 0)
 
 
