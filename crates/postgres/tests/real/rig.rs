@@ -260,6 +260,7 @@ impl Rig {
                     self.stored.put(idle.offset());
                     task.committed(idle.as_ref()).await?;
                 }
+                SourceItem::Values(record) => panic!("a change is bytes: {record:?}"),
                 SourceItem::Record(record) => {
                     position = Some(Arc::clone(&record.position));
                     let value = record.value.as_deref().unwrap_or(b"null");

@@ -282,7 +282,7 @@ async fn nothing_is_idle_before_the_snapshot_is_stored() {
         for item in rig.task.as_mut().unwrap().poll().await.unwrap() {
             match item {
                 SourceItem::Record(record) => records.push(record),
-                SourceItem::Idle(position) => panic!("{position:?}"),
+                other => panic!("{other:?}"),
             }
         }
     }
