@@ -110,7 +110,7 @@ fn run(engine: &mut Engine, messages: &[Message]) -> Result<Vec<SourceItem>, Con
 fn records(items: Vec<SourceItem>) -> Vec<SourceRecord> {
     let record = |item| match item {
         SourceItem::Record(record) => record,
-        SourceItem::Idle(_) => panic!("the engine gives no idle position by itself"),
+        other => panic!("the engine gives records, and no idle position by itself: {other:?}"),
     };
     items.into_iter().map(record).collect()
 }
