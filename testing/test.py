@@ -210,6 +210,7 @@ PARTS = {
     "compat": command_part("compat", [sys.executable, COMPAT]),
     "connect-twins": python_tests("connect", CONNECT),
     "connect": command_part("connect", [sys.executable, os.path.join(CONNECT, "connect.py")]),
+    "takeover": command_part("take-over", [sys.executable, os.path.join(CONNECT, "takeover.py")]),
     "tutorial": command_part("tutorial", [sys.executable, os.path.join(DOCS, "tutorial.py")]),
     "hostile": command_part("hostile", [sys.executable, os.path.join(HOSTILE, "hostile.py")]),
     "demo": demo_whole,

@@ -74,8 +74,13 @@ class Judge:
 
     def start(self):
         """Starts both and waits until the worker is well."""
-        lib = fetch()
         self.node.start()
+        self.start_worker()
+        processes.wait_until("Kafka Connect's worker answers", 90, self.is_well)
+
+    def start_worker(self):
+        """Starts the worker."""
+        lib = fetch()
         settings = os.path.join(self.folder, "worker.properties")
         with open(settings, "w", encoding="utf-8") as file:
             file.writelines(f"{key}={value}\n" for key, value in self.settings().items())
@@ -85,7 +90,6 @@ class Judge:
              "org.apache.kafka.connect.cli.ConnectDistributed", settings],
             os.path.join(self.folder, "worker.log"),
         )  # fmt: skip
-        processes.wait_until("Kafka Connect's worker answers", 90, self.is_well)
 
     def settings(self):
         """One worker, and no waiting for others."""

@@ -53,6 +53,7 @@ mod reference_example;
 mod server;
 mod service_manager;
 mod settings;
+mod sharing_settings;
 mod shutdown;
 mod stream_text;
 mod streams;

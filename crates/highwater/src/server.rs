@@ -251,14 +251,25 @@ async fn start_worker(
     config.loggers = log_levels;
     let allowed = AllowedPaths::new(settings::ALLOWED_PATHS, settings.allowed_paths.clone());
     settings.worker.apply(allowed.clone(), &mut config);
+    if settings.apache.is_some() {
+        settings.sharing.apply(&mut config, http);
+    }
     let started = Worker::start(config, plugins(allowed)).await;
-    started.map_err(|error| {
-        let denied = match &error {
-            WorkerError::Log { source, .. } => lasting(source),
-            WorkerError::GroupTaken { .. } => None,
-        };
-        denied.unwrap_or_else(|| Failure::new(Exit::Failed, "WORKER_START", error.to_string()))
+    started.map_err(|error| match &error {
+        WorkerError::Log { source, .. } => lasting(source)
+            .unwrap_or_else(|| Failure::new(Exit::Failed, "WORKER_START", error.to_string())),
+        WorkerError::GroupTaken { group, .. } => group_taken(group, &error),
     })
+}
+
+/// Two kinds of workers would run the same connectors.
+fn group_taken(group: &str, error: &WorkerError) -> Failure {
+    Failure::new(Exit::Refused, "WORKER_GROUP_TAKEN", error.to_string())
+        .kept("everything: no connector was started and none was changed")
+        .remedy(format!(
+            "stop all workers of Kafka Connect whose group.id is {group} and start again, or set \
+             another worker.group_id and three topics of its own"
+        ))
 }
 
 /// A log that does not let us in, or does not allow it, says so under a code of its own.

@@ -23,6 +23,7 @@ use crate::kafka;
 use crate::kafka_guard::{self, KafkaGuard};
 use crate::log_limit::LogLimit;
 use crate::output;
+use crate::sharing_settings::{self, SharingSettings};
 use crate::user_store::UserStore;
 use crate::worker_settings::{self, WorkerSettings};
 
@@ -58,6 +59,7 @@ pub(crate) struct Settings {
     /// Name of the group of workers.
     pub(crate) worker_group: String,
     pub(crate) worker: WorkerSettings,
+    pub(crate) sharing: SharingSettings,
     pub(crate) stream_linger: Duration,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_format: LogFormat,
@@ -136,6 +138,7 @@ pub(crate) fn definition() -> ConfigDef {
     let mut keys = keys();
     keys.extend(keys_of_parts());
     keys.extend(worker_settings::keys());
+    keys.extend(sharing_settings::keys());
     keys.extend(compaction_settings::keys());
     keys.extend(copy_settings::keys());
     keys.extend(coordinator_settings::keys());
@@ -357,9 +360,13 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         check_listener("--kafka-listen", kafka_listen, kafka_advertise.as_deref(), guarded)?;
         check_ports(kafka_listen, http_listen)?;
     }
+    let sharing = SharingSettings::of(&config).map_err(|problem| refused(place, &[problem]))?;
     let mut allowed_hosts: Vec<String> =
         config.list("http.allowed_hosts").into_iter().map(str::to_owned).collect();
     allowed_hosts.extend(http_advertise.as_deref().map(advertised_host).transpose()?);
+    if let Some(host) = sharing.host().filter(|host| !allowed_hosts.contains(host)) {
+        allowed_hosts.push(host);
+    }
     if !http_listen.ip().is_loopback() && !http_listen.ip().is_unspecified() {
         allowed_hosts.push(http_listen.ip().to_string());
     }
@@ -392,6 +399,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         .unwrap_or_default(),
         worker_group: worker_group(&config, place)?,
         worker: WorkerSettings::of(&config).map_err(|problems| refused(place, &problems))?,
+        sharing,
         stream_linger: millis(&config, "streams.linger_ms"),
         shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {
@@ -418,6 +426,13 @@ fn worker_group(config: &Config, place: &str) -> Result<String, Failure> {
 fn apache(values: &Values, place: &str) -> Result<Option<Bootstrap>, Failure> {
     let given = |key: &str| values.get(key).map(|text| text.trim()).filter(|text| !text.is_empty());
     let Some(addresses) = given("kafka.bootstrap") else {
+        let of_cluster = values.keys().find(|key| sharing_settings::is_of_cluster(key));
+        if let Some(key) = of_cluster {
+            return Err(invalid(&format!(
+                "{place}: {key} is for servers that share a cluster, kafka.bootstrap (--kafka), \
+                 which is missing"
+            )));
+        }
         return match given("kafka.config") {
             Some(_) => Err(invalid(&format!(
                 "{place}: kafka.config is for kafka.bootstrap (--kafka), which is missing"

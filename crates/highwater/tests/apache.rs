@@ -8,52 +8,18 @@
     reason = "tests"
 )]
 
-use std::io::{BufRead, BufReader, Read as _, Write as _};
+#[path = "process/cluster.rs"]
+mod cluster;
+
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/kafka/kafka.sh");
+use cluster::{Node, Server, highwater};
+
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A node of Apache Kafka, stopped when its holder's standard input ends.
-struct Node {
-    address: String,
-    dir: PathBuf,
-    _holder: (Child, ChildStdin),
-}
-
-impl Node {
-    fn start(options: &[&str]) -> Self {
-        let mut command = Command::new(SCRIPT);
-        command.arg("hold").args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut holder = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let (address, dir) = line.trim().split_once(' ').expect("Apache Kafka starts");
-        let input = holder.stdin.take().unwrap();
-        Self { address: address.to_owned(), dir: dir.into(), _holder: (holder, input) }
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.dir.join(name).display().to_string()
-    }
-
-    fn tool(&self, arguments: &[&str]) {
-        let internal = std::fs::read_to_string(self.dir.join("internal")).unwrap();
-        let (tool, rest) = arguments.split_first().unwrap();
-        let mut command = Command::new(SCRIPT);
-        command.args(["tool", tool, "--bootstrap-server", internal.trim()]).args(rest);
-        assert!(command.stdout(Stdio::null()).status().unwrap().success());
-    }
-}
-
-fn highwater(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
-    command.args(arguments).env("HIGHWATER_LOG", "error").stdin(Stdio::null());
-    command
-}
 
 fn serve(kafka: &str, config: Option<&str>) -> Command {
     let mut command = highwater(&["server", "--http-listen", "127.0.0.1:0", "--kafka", kafka]);
@@ -67,36 +33,6 @@ fn serve(kafka: &str, config: Option<&str>) -> Command {
 fn refused(mut command: Command) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = command.output().unwrap();
     (status.code(), String::from_utf8_lossy(&stderr).into_owned())
-}
-
-struct Server {
-    child: Child,
-    said: String,
-    url: String,
-}
-
-impl Server {
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = String::new();
-        for line in lines {
-            let line = line.unwrap();
-            said.push_str(&line);
-            said.push('\n');
-            if let Some(url) = line.strip_prefix("REST and streams") {
-                return Self { child, said, url: url.trim().to_owned() };
-            }
-        }
-        panic!("the server ended: {said}");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]
@@ -120,6 +56,8 @@ fn it_runs_over_tls_as_a_user_once_that_user_may() {
     let mut grant = [&user[..], &["prefixed", "--topic", "highwater."]].concat();
     operations.iter().for_each(|operation| grant.extend(["--operation", operation]));
     node.tool(&grant);
+    let group = ["literal", "--group", "highwater", "--operation", "Read"];
+    node.tool(&[&user[..], &group].concat());
 
     let server = Server::start(serve(&node.address, Some(&config)));
     let described = format!("Kafka at {}, over TLS, as user app by SCRAM-SHA-512", node.address);

@@ -27,7 +27,7 @@ use crate::rest_error::Refusal;
 use crate::restore::{self, Restored};
 use crate::runner::Shared;
 use crate::standing::{Portion, Standing};
-use crate::status::{ConnectorStatus, Seen};
+use crate::status::{ConnectorStatus, Seen, Status};
 use crate::statuses;
 
 /// How long between attempts to reach the log at start.
@@ -199,6 +199,10 @@ impl Herder {
         let own = runners.get(name);
         let here = own.filter(|_| standing.has(&whole)).map(|own| Seen::Here(own.status().into()));
         let connector = here.or_else(|| book.get(&whole).cloned().map(Seen::Elsewhere));
+        // One that no worker was given yet exists all the same.
+        let exists = self.configs().properties(name).is_some();
+        let nobodys = || exists.then(|| Seen::Here(Status::unassigned().into()));
+        let connector = connector.or_else(nobodys);
         let own = own.map(Handle::tasks).unwrap_or_default();
         tasks.extend(own.into_iter().map(|(id, status)| (id, Seen::Here(status.into()))));
         match connector {

@@ -1,0 +1,188 @@
+//! The settings of a server that shares its connectors with others of one Kafka cluster.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use highwater_connector::{Config, ConfigKey, Importance, KeyType, Problem};
+use highwater_worker::{Sharing, WorkerConfig};
+
+use crate::guard;
+
+const URL: &str = "worker.advertised_url";
+const SESSION: &str = "worker.session_timeout_ms";
+const HEARTBEAT: &str = "worker.heartbeat_interval_ms";
+const REBALANCE: &str = "worker.rebalance_timeout_ms";
+const CONFIGS: &str = "worker.configs_topic";
+const OFFSETS: &str = "worker.offsets_topic";
+const STATUS: &str = "worker.status_topic";
+
+const KEYS: [&str; 7] = [URL, SESSION, HEARTBEAT, REBALANCE, CONFIGS, OFFSETS, STATUS];
+
+const URL_TEXT: &str = "Where the other servers of worker.group_id reach this one's HTTP listener, such as http://host:8083; with kafka.bootstrap only, as are the next ones. Empty: http:// and http.advertise or the listener. Kafka Connect's rest.advertised.host.name and port.";
+const SESSION_TEXT: &str = "After how long a silence of this server the others take over its connectors and tasks, in milliseconds; it stops them itself after two thirds of that. The brokers' group.min.session.timeout.ms (6000) is the least. Kafka Connect's session.timeout.ms.";
+const HEARTBEAT_TEXT: &str = "How often the server says that it lives, in milliseconds; so soon it hears that work is shared out anew. At most a third of worker.session_timeout_ms. Kafka Connect's heartbeat.interval.ms.";
+const REBALANCE_TEXT: &str = "How long the others wait for this server when work is shared out anew, in milliseconds. Kafka Connect's rebalance.timeout.ms.";
+const CONFIGS_TEXT: &str = "Topic of connectors' configurations: the same of all servers of a group. Kafka Connect's config.storage.topic.";
+const OFFSETS_TEXT: &str = "Topic of sources' offsets. Kafka Connect's offset.storage.topic.";
+const STATUS_TEXT: &str = "Topic of statuses. Kafka Connect's status.storage.topic.";
+
+/// The keys of the configuration file.
+pub(crate) fn keys() -> Vec<ConfigKey> {
+    use Importance::{Low, Medium};
+    let key = |name, key_type, default, importance, text| {
+        ConfigKey::new(name, key_type, Some(default), importance, text)
+    };
+    let millis = KeyType::Int { min: 100, max: 3_600_000 };
+    vec![
+        key(URL, KeyType::String, "", Medium, URL_TEXT),
+        key(SESSION, millis, "10000", Medium, SESSION_TEXT),
+        key(HEARTBEAT, millis, "1000", Low, HEARTBEAT_TEXT),
+        key(REBALANCE, millis, "60000", Low, REBALANCE_TEXT),
+        key(CONFIGS, KeyType::String, "highwater.configs", Medium, CONFIGS_TEXT),
+        key(OFFSETS, KeyType::String, "highwater.offsets", Medium, OFFSETS_TEXT),
+        key(STATUS, KeyType::String, "highwater.status", Medium, STATUS_TEXT),
+    ]
+}
+
+/// Whether a key is for servers on a cluster alone.
+pub(crate) fn is_of_cluster(key: &str) -> bool {
+    KEYS.contains(&key)
+}
+
+/// What is set of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SharingSettings {
+    url: Option<String>,
+    session_timeout: Duration,
+    heartbeat_interval: Duration,
+    rebalance_timeout: Duration,
+    configs_topic: String,
+    offsets_topic: String,
+    status_topic: String,
+}
+
+impl SharingSettings {
+    /// Reads a checked configuration.
+    ///
+    /// # Errors
+    /// The first thing that does not fit.
+    pub(crate) fn of(config: &Config) -> Result<Self, Problem> {
+        let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
+        let topic = |key| config.text(key).trim().to_owned();
+        let settings = Self {
+            url: url(config)?,
+            session_timeout: millis(SESSION),
+            heartbeat_interval: millis(HEARTBEAT),
+            rebalance_timeout: millis(REBALANCE),
+            configs_topic: topic(CONFIGS),
+            offsets_topic: topic(OFFSETS),
+            status_topic: topic(STATUS),
+        };
+        if settings.heartbeat_interval * 3 > settings.session_timeout {
+            return Err(problem(HEARTBEAT, format!("must be at most a third of {SESSION}")));
+        }
+        let topics = [&settings.configs_topic, &settings.offsets_topic, &settings.status_topic];
+        if topics.into_iter().collect::<BTreeSet<_>>().len() < topics.len() {
+            return Err(problem(CONFIGS, format!("{OFFSETS} and {STATUS} must be three topics")));
+        }
+        if topics.iter().any(|topic| topic.is_empty()) {
+            return Err(problem(CONFIGS, format!("{OFFSETS} and {STATUS} must not be empty")));
+        }
+        Ok(settings)
+    }
+
+    /// The host under which other servers reach this one.
+    pub(crate) fn host(&self) -> Option<String> {
+        guard::host_name(authority(self.url.as_deref()?))
+    }
+
+    /// Tells the worker of a cluster, which listens at `http`.
+    pub(crate) fn apply(&self, config: &mut WorkerConfig, http: SocketAddr) {
+        let url = self.url.clone().unwrap_or_else(|| format!("http://{http}"));
+        authority(&url).clone_into(&mut config.worker_id);
+        config.configs_topic.clone_from(&self.configs_topic);
+        config.offsets_topic.clone_from(&self.offsets_topic);
+        config.status_topic.clone_from(&self.status_topic);
+        config.sharing = Some(Sharing {
+            url,
+            session_timeout: self.session_timeout,
+            heartbeat_interval: self.heartbeat_interval,
+            rebalance_timeout: self.rebalance_timeout,
+        });
+    }
+}
+
+fn url(config: &Config) -> Result<Option<String>, Problem> {
+    let given = config.text(URL).trim().trim_end_matches('/');
+    if given.is_empty() {
+        let advertised = config.text("http.advertise").trim();
+        return Ok((!advertised.is_empty()).then(|| format!("http://{advertised}")));
+    }
+    let is_web = given.starts_with("http://") || given.starts_with("https://");
+    let is_host = guard::host_name(authority(given)).is_some_and(|host| !host.is_empty());
+    if is_web && is_host {
+        return Ok(Some(given.to_owned()));
+    }
+    Err(problem(URL, format!("is {given:?}; it must be http://HOST:PORT or https://HOST:PORT")))
+}
+
+fn authority(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, authority)| authority)
+}
+
+fn problem(key: &str, message: String) -> Problem {
+    Problem { key: key.to_owned(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::settings::definition;
+
+    fn read(given: &[(&str, &str)]) -> Result<SharingSettings, Problem> {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let values: BTreeMap<_, _> = given.iter().map(pair).collect();
+        SharingSettings::of(&definition().parse(&values, &[]).unwrap())
+    }
+
+    #[test]
+    fn a_server_is_known_by_where_it_is_reached() {
+        let http = "127.0.0.1:8083".parse().unwrap();
+        for (given, url, id, host) in [
+            (&[][..], "http://127.0.0.1:8083", "127.0.0.1:8083", None),
+            (&[("http.advertise", "a:1")], "http://a:1", "a:1", Some("a")),
+            (
+                &[(URL, "https://b.example:2/")],
+                "https://b.example:2",
+                "b.example:2",
+                Some("b.example"),
+            ),
+        ] {
+            let settings = read(given).unwrap();
+            let mut config = WorkerConfig::new("k:1", "x");
+            settings.apply(&mut config, http);
+            assert_eq!(
+                (config.sharing.unwrap().url.as_str(), config.worker_id.as_str()),
+                (url, id)
+            );
+            assert_eq!(settings.host().as_deref(), host);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_by_its_key() {
+        for (given, key) in [
+            ((URL, "b.example:2"), URL),
+            ((URL, "ftp://b"), URL),
+            ((URL, "http://"), URL),
+            ((HEARTBEAT, "5000"), HEARTBEAT),
+            ((OFFSETS, "highwater.configs"), CONFIGS),
+            ((STATUS, " "), CONFIGS),
+        ] {
+            assert_eq!(read(&[given]).unwrap_err().key, key, "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Take-over: a file goes through Kafka Connect's worker, then through ours, then through Kafka Connect's
+again, on the same internal topics of one Apache Kafka.
+
+While one of the two lives, the other is refused. Configurations, target states and offsets go on each time:
+every line arrives once, in order, and a connector that was paused stays paused.
+
+The last line: {"lines":n,"refused":2,"missing":0,"repeated":0}
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import servers
+from servers import highwater, processes
+
+# Seconds until something must have happened.
+SOON = 60
+# Lines of each of the three lives.
+LINES = 50
+
+
+class Takeover:
+    """The two kinds of workers, the files, and what was written."""
+
+    def __init__(self, folder):
+        self.folder = servers.files(folder)
+        self.judge = servers.Judge(folder)
+        self.binary = highwater.build()
+        home = os.path.join(folder, "ours")
+        os.makedirs(home)
+        (port,) = processes.free_ports(1)
+        self.ours = highwater.Server(self.binary, home, self.judge.node, port)
+        with open(self.ours.config, "w", encoding="utf-8") as file:
+            file.write(
+                f'[worker]\nallowed_paths = ["{self.folder}"]\ngroup_id = "judge"\nsession_timeout_ms = 6000\n'
+                'configs_topic = "judge.config"\noffsets_topic = "judge.offset"\nstatus_topic = "judge.status"\n'
+            )
+        self.written = 0
+
+    def file(self, name):
+        """The path of a file."""
+        return os.path.join(self.folder, name)
+
+    def append(self):
+        """The next lines of the input."""
+        with open(self.file("in.txt"), "a", encoding="utf-8") as file:
+            file.writelines(f"line {self.written + line}\n" for line in range(LINES))
+        self.written += LINES
+
+    def arrived(self):
+        """The lines that the sink has written."""
+        if not os.path.exists(self.file("out.txt")):
+            return []
+        with open(self.file("out.txt"), encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def wait_for_all(self, who):
+        """Waits until the last line has arrived."""
+        last = f"line {self.written - 1}"
+        processes.wait_until(f"{who} brings the last line", SOON, lambda: last in self.arrived()[-1:])
+
+    def ask(self, address, method, path, body=None):
+        """The JSON that a worker answers."""
+        text = None if body is None else json.dumps(body)
+        headers = {"Content-Type": "application/json"} if text else {}
+        answer = servers.ask(address, method, path, text, headers)
+        if answer.status >= 300:
+            raise RuntimeError(f"{method} {path}: {answer.status} {answer.body}")
+        return json.loads(answer.body) if answer.body else None
+
+    def state(self, address, name):
+        """The state of a connector and of its first task."""
+        try:
+            status = self.ask(address, "GET", f"/connectors/{name}/status")
+        except (OSError, RuntimeError):
+            return None
+        return status["connector"]["state"], [task["state"] for task in status["tasks"]]
+
+    def wait_for(self, address, name, state):
+        """Waits until a connector and its task are in a state."""
+        processes.wait_until(f"{name} is {state}", SOON, lambda: self.state(address, name) == (state, [state]))
+
+    def create(self):
+        """Makes the connectors at Kafka Connect's worker."""
+        text = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
+        source = text | {
+            "connector.class": "FileStreamSource", "file": self.file("in.txt"), "topic": "lines",
+            "topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1",
+        }  # fmt: skip
+        idle = source | {"topic": "idle", "file": self.file("idle.txt")}
+        sink = text | {"connector.class": "FileStreamSink", "file": self.file("out.txt"), "topics": "lines"}
+        for name, config in (("source", source), ("idle", idle), ("sink", sink)):
+            self.ask(self.judge.address, "POST", "/connectors", {"name": name, "config": config})
+        self.ask(self.judge.address, "PUT", "/connectors/idle/pause")
+
+    def look(self, address, who):
+        """What each of the two must say of the connectors."""
+        for name in ("source", "sink"):
+            self.wait_for(address, name, "RUNNING")
+        self.wait_for(address, "idle", "PAUSED")
+        self.wait_for_all(who)
+        config = self.ask(address, "GET", "/connectors/source/config")
+        assert config["file"] == self.file("in.txt"), config
+        stored = lambda: self.ask(address, "GET", "/connectors/source/offsets")["offsets"]  # noqa: E731
+        size = os.path.getsize(self.file("in.txt"))
+        processes.wait_until("the offset is stored", SOON, lambda: stored() and stored()[0]["offset"]["position"] == size)
+
+    def ours_is_refused(self):
+        """Ours does not start while Kafka Connect's worker lives."""
+        command = [self.binary, "server", "--config", self.ours.config, "--http-listen", self.ours.http]
+        ended = subprocess.run(
+            [*command, *self.ours.home.flags()], capture_output=True, text=True, timeout=SOON, check=False
+        )
+        assert ended.returncode == 3 and "WORKER_GROUP_TAKEN" in ended.stderr, ended
+
+    def theirs_is_refused(self):
+        """Kafka Connect's worker does not come in while ours lives."""
+        self.judge.start_worker()
+        said = lambda: "InconsistentGroupProtocol" in self.judge.log()  # noqa: E731
+        processes.wait_until("Kafka Connect's worker is refused", SOON, said)
+        processes.kill(self.judge.child)
+
+    def run(self):
+        """There and back."""
+        self.append()
+        self.judge.start()
+        try:
+            self.create()
+            self.look(self.judge.address, "Kafka Connect")
+            self.ours_is_refused()
+            processes.stop(self.judge.child)
+            self.append()
+            self.ours.start()
+            self.look(self.ours.http, "Highwater")
+            self.theirs_is_refused()
+            self.ours.stop()
+            self.append()
+            self.judge.start_worker()
+            self.look(self.judge.address, "Kafka Connect once more")
+        finally:
+            if self.ours.child is not None:
+                self.ours.stop()
+            self.judge.stop()
+
+    def verdict(self):
+        """What was missing, and what came twice."""
+        wanted, arrived = [f"line {line}" for line in range(self.written)], self.arrived()
+        missing = len(set(wanted) - set(arrived))
+        return {"lines": len(wanted), "refused": 2, "missing": missing, "repeated": len(arrived) - len(set(arrived))}
+
+
+def main():
+    """Runs it in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="hw-takeover-") as folder:
+        takeover = Takeover(folder)
+        takeover.run()
+        verdict = takeover.verdict()
+    print(json.dumps(verdict))
+    return 1 if verdict["missing"] or verdict["repeated"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
