@@ -383,7 +383,10 @@ fn a_stopped_sinks_offsets_are_changed_and_a_paused_one_is_restarted() {
     let server = Server::start(dir);
     append(&input(dir), 0..10);
     assert!(server.create(dir, "in", source(&input(dir))).status.success());
-    assert!(server.create(dir, "out", sink(&output(dir))).status.success());
+    let mut plain = sink(&output(dir));
+    // A static member stays in its group when it stops, whose offsets cannot be changed meanwhile.
+    plain.as_object_mut().unwrap().remove("consumer.override.group.instance.id");
+    assert!(server.create(dir, "out", plain).status.success());
     let written = |count| {
         until("the lines", || (whole(&output(dir)).0.len() == count).then_some(()));
     };
