@@ -37,7 +37,7 @@ pub(crate) struct Declaration {
 }
 
 /// Tells one state of a file from another without reading it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Stamp {
     inode: u64,
     size: u64,
@@ -47,12 +47,6 @@ pub(crate) struct Stamp {
 impl Stamp {
     fn of(found: &Metadata) -> Self {
         Self { inode: found.ino(), size: found.len(), changed: found.modified().ok() }
-    }
-
-    /// A stamp for tests that look at no file.
-    #[cfg(test)]
-    pub(crate) const fn none() -> Self {
-        Self { inode: 0, size: 0, changed: None }
     }
 
     fn is_settled(&self) -> bool {
@@ -86,17 +80,28 @@ impl Look {
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+            let name = entry.file_name();
+            let is_text = name.to_str().is_some();
+            let name = name.to_string_lossy().into_owned();
             let Some(format) = Format::of(&name) else { continue };
             if files.len() == MAX_FILES {
                 return Err(io::Error::other(format!("it has more than {MAX_FILES} files")));
             }
             // Of what a link leads to, as a mounted volume has them.
             let stamp = match fs::metadata(entry.path()) {
-                Ok(found) if found.is_file() => Stamp::of(&found),
-                Ok(_) => continue,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
+                Ok(found) if found.is_file() && is_text => Stamp::of(&found),
+                // Gone since the folder was read.
+                Err(_) if fs::symlink_metadata(entry.path()).is_err() => continue,
+                unfit => {
+                    // It stands there, so what it wanted last is not given up.
+                    let why = match unfit {
+                        Ok(found) if found.is_file() => "its name is no UTF-8".to_owned(),
+                        Ok(_) => "it is no file".to_owned(),
+                        Err(error) => format!("it cannot be read: {error}"),
+                    };
+                    files.insert(name, (Stamp::default(), Found::Read(Err(why))));
+                    continue;
+                }
             };
             let known = before.files.get(&name).filter(|(known, _)| *known == stamp);
             let found = match known {

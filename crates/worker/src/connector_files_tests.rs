@@ -1,3 +1,5 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use tempfile::TempDir;
@@ -79,14 +81,26 @@ fn what_is_wrong_is_said_and_nothing_of_it_quoted() {
 fn other_files_are_no_connectors() {
     let names = [".hidden.json", "a.json~", ".a.json.swp", "a.txt", "README", ".json", "a.JSON"];
     let dir = folder(&names.map(|name| (name, FULL)));
-    fs::create_dir(dir.path().join("folder.json")).unwrap();
-    symlink("nowhere", dir.path().join("dangling.json")).unwrap();
     assert_eq!(look(&dir), Look::default());
     // A mounted volume has links to files elsewhere.
     let elsewhere = folder(&[("a.json", FULL)]);
     symlink(elsewhere.path().join("a.json"), dir.path().join("a.json")).unwrap();
     assert!(matches!(found(&look(&dir), "a.json"), Found::Read(Ok(_))));
     assert!(Look::at(&dir.path().join("none"), &Look::default()).is_err());
+}
+
+#[test]
+fn what_stands_there_and_is_no_file_is_wrong_and_neither_gone_nor_in_the_way_of_others() {
+    let dir = folder(&[("good.json", FULL)]);
+    fs::create_dir(dir.path().join("folder.json")).unwrap();
+    symlink("nowhere", dir.path().join("dangling.json")).unwrap();
+    symlink("loop.json", dir.path().join("loop.json")).unwrap();
+    fs::write(dir.path().join(OsStr::from_bytes(b"z\xff.json")), FULL).unwrap();
+    let look = look(&dir);
+    let wanted = look.wanted();
+    assert!(wanted.connectors.contains_key("shop"));
+    let wrong: Vec<_> = wanted.wrong.keys().copied().collect();
+    assert_eq!(wrong, ["dangling.json", "folder.json", "loop.json", "z\u{fffd}.json"]);
 }
 
 #[test]

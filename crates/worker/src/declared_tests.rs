@@ -18,7 +18,7 @@ fn wants(name: &str, version: u8) -> Found {
 
 fn look(files: &[(&str, Found)]) -> Look {
     let entry =
-        |(name, found): &(&str, Found)| ((*name).to_owned(), (Stamp::none(), found.clone()));
+        |(name, found): &(&str, Found)| ((*name).to_owned(), (Stamp::default(), found.clone()));
     Look { files: files.iter().map(entry).collect() }
 }
 
@@ -140,7 +140,7 @@ fn any_look() -> impl Strategy<Value = Look> {
     ];
     let files = prop::collection::btree_map("f[0-3]", found, 0..4);
     files.prop_map(|files| Look {
-        files: files.into_iter().map(|(name, found)| (name, (Stamp::none(), found))).collect(),
+        files: files.into_iter().map(|(name, found)| (name, (Stamp::default(), found))).collect(),
     })
 }
 
