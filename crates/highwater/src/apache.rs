@@ -15,7 +15,7 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 /// Between attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-const BOOTSTRAP: &str = "Brokers of an Apache Kafka that keeps the log, as HOST:PORT, several separated by commas. Empty: the embedded log. With it, data_dir, log.*, access.*, archive.*, backup.* and the other kafka.* keys but kafka.config are refused. Flag --kafka.";
+const BOOTSTRAP: &str = "Brokers of an Apache Kafka that keeps the log, as HOST:PORT, several separated by commas. Empty: the embedded log. With it, data_dir, log.*, access.* but access.users_file (for HTTP), archive.*, backup.* and the other kafka.* keys but kafka.config are refused. Flag --kafka.";
 const CONFIG: &str = "File of client settings for kafka.bootstrap, in the names of Kafka's Java clients or of librdkafka: security.protocol, sasl.*, ssl.*. Flag --kafka-config.";
 
 /// The keys of the configuration file that name it.

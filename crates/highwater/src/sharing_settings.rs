@@ -19,7 +19,7 @@ const STATUS: &str = "worker.status_topic";
 
 const KEYS: [&str; 7] = [URL, SESSION, HEARTBEAT, REBALANCE, CONFIGS, OFFSETS, STATUS];
 
-const URL_TEXT: &str = "Where the other servers of worker.group_id reach this one's HTTP listener, such as http://host:8083; with kafka.bootstrap only, as are the next ones. Empty: http:// and http.advertise or the listener. Kafka Connect's rest.advertised.host.name and port.";
+const URL_TEXT: &str = "Where the other servers of worker.group_id reach this one's HTTP listener, such as http://host:8083; with kafka.bootstrap only, as are the next ones. Empty: http.advertise, with https:// where http.tls.cert is set, or the listener. Kafka Connect's rest.advertised.host.name and port.";
 const SESSION_TEXT: &str = "After how long a silence of this server the others take over its connectors and tasks, in milliseconds; it stops them itself after two thirds of that. The brokers' group.min.session.timeout.ms (6000) is the least. Kafka Connect's session.timeout.ms.";
 const HEARTBEAT_TEXT: &str = "How often the server says that it lives, in milliseconds; so soon it hears that work is shared out anew. At most a third of worker.session_timeout_ms. Kafka Connect's heartbeat.interval.ms.";
 const REBALANCE_TEXT: &str = "How long the others wait for this server when work is shared out anew, in milliseconds. Kafka Connect's rebalance.timeout.ms.";
@@ -117,7 +117,8 @@ fn url(config: &Config) -> Result<Option<String>, Problem> {
     let given = config.text(URL).trim().trim_end_matches('/');
     if given.is_empty() {
         let advertised = config.text("http.advertise").trim();
-        return Ok((!advertised.is_empty()).then(|| format!("http://{advertised}")));
+        let scheme = if config.text("http.tls.cert").trim().is_empty() { "http" } else { "https" };
+        return Ok((!advertised.is_empty()).then(|| format!("{scheme}://{advertised}")));
     }
     let is_web = given.starts_with("http://") || given.starts_with("https://");
     let is_host = guard::host_name(authority(given)).is_some_and(|host| !host.is_empty());
@@ -154,6 +155,12 @@ mod tests {
         for (given, url, id, host) in [
             (&[][..], "http://127.0.0.1:8083", "127.0.0.1:8083", None),
             (&[("http.advertise", "a:1")], "http://a:1", "a:1", Some("a")),
+            (
+                &[("http.advertise", "a:1"), ("http.tls.cert", "c.pem")],
+                "https://a:1",
+                "a:1",
+                Some("a"),
+            ),
             (
                 &[(URL, "https://b.example:2/")],
                 "https://b.example:2",

@@ -33,6 +33,9 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Events that may wait: no more come before the owner has answered the last.
 const EVENTS: usize = 4;
 
+/// How often it is looked for what is missing, as Java's consumer looks for a topic that it was told.
+const MISSING_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Pause between two joins that both were answered.
 const JOIN_PAUSE: Duration = Duration::from_millis(100);
 
@@ -82,6 +85,11 @@ pub trait GroupProtocol: Send + Sync + 'static {
         protocol: &str,
         members: Vec<GroupMember>,
     ) -> Result<Vec<(String, Bytes)>, KafkaError>;
+
+    /// Whether something that is to be shared out is not there yet, so that it is looked for soon.
+    fn waits(&self) -> bool {
+        false
+    }
 
     /// Whether the group must share out anew. `leads` says whether the member assigned last.
     async fn is_stale(&mut self, leads: bool) -> Result<bool, KafkaError>;
@@ -317,7 +325,7 @@ impl<P: GroupProtocol> Life<P> {
         self.leads = joined.leader == self.identity.member_id;
         let assignments = if self.leads && !joined.skip_assignment {
             let members = joined.members.into_iter().map(group_member).collect();
-            self.protocol.assign(&protocol_name, members).await.map_err(Failure::Final)?
+            self.assign(&protocol_name, members).await.map_err(Failure::Final)?
         } else {
             Vec::new()
         };
@@ -358,21 +366,20 @@ impl<P: GroupProtocol> Life<P> {
     async fn beating<T>(&self, asking: impl Future<Output = T>) -> T {
         tokio::select! {
             answer = asking => answer,
-            never = self.beat_on() => match never {},
+            never = beat_on(&self.beats, &self.settings, &self.identity, &self.lease) => match never {},
         }
     }
 
-    async fn beat_on(&self) -> Infallible {
-        loop {
-            sleep(self.settings.heartbeat_interval).await;
-            if self.identity.member_id.is_empty() {
-                continue;
-            }
-            let (asked, mut identity) = (Instant::now(), self.identity.clone());
-            let beat = beat_once(&self.beats, &self.settings, &mut identity).await;
-            if matches!(beat, Ok(Next::Go | Next::Rejoin)) {
-                self.lease.renew(asked);
-            }
+    /// As the leader: what each member gets. It beats meanwhile.
+    async fn assign(
+        &mut self,
+        protocol: &str,
+        members: Vec<GroupMember>,
+    ) -> Result<Vec<(String, Bytes)>, KafkaError> {
+        let beating = beat_on(&self.beats, &self.settings, &self.identity, &self.lease);
+        tokio::select! {
+            shares = self.protocol.assign(protocol, members) => shares,
+            never = beating => match never {},
         }
     }
 
@@ -400,8 +407,9 @@ impl<P: GroupProtocol> Life<P> {
     /// Beats on while the owner flushes what it holds.
     async fn let_go(&mut self, orders: &mut mpsc::Receiver<Order>) -> Option<Option<Order>> {
         let Self { coordinator, settings, identity, lease, .. } = self;
+        let holding = Holding::LettingGo(Instant::now() + time_to_let_go(settings));
         let event = tokio::select! {
-            event = beat(coordinator, settings, identity, lease, Holding::LettingGo) => event,
+            event = beat(coordinator, settings, identity, lease, holding) => event,
             order = orders.recv() => return after(order),
         };
         self.tell(event);
@@ -479,12 +487,50 @@ async fn next_leave(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holding {
     On,
-    LettingGo,
+    /// Until then: whoever has not joined anew by the rebalance time-out is put out of the group,
+    /// however often it beats.
+    LettingGo(Instant),
+}
+
+impl Holding {
+    /// From when on an answer to what is asked now lengthens a lease of `span`.
+    fn counted(self, asked: Instant, span: Duration) -> Instant {
+        match self {
+            Self::On => asked,
+            Self::LettingGo(until) => until.checked_sub(span).map_or(asked, |last| last.min(asked)),
+        }
+    }
+}
+
+/// The group began to share out anew within a session time-out before that was heard.
+fn time_to_let_go(settings: &MemberSettings) -> Duration {
+    let rebalance = settings.rebalance_timeout;
+    rebalance.saturating_sub(settings.session_timeout).max(rebalance / 2)
 }
 
 /// Time is left to stop before the coordinator gives what is held to others.
 fn lease_span(settings: &MemberSettings) -> Duration {
     settings.session_timeout * 2 / 3
+}
+
+/// Beats, and does not mind what that says.
+async fn beat_on(
+    coordinator: &Coordinator,
+    settings: &MemberSettings,
+    identity: &Identity,
+    lease: &Lease,
+) -> Infallible {
+    loop {
+        sleep(settings.heartbeat_interval).await;
+        if identity.member_id.is_empty() {
+            continue;
+        }
+        let (asked, mut identity) = (Instant::now(), identity.clone());
+        let beat = beat_once(coordinator, settings, &mut identity).await;
+        if matches!(beat, Ok(Next::Go | Next::Rejoin)) {
+            lease.renew(asked);
+        }
+    }
 }
 
 /// Beats until that says something new.
@@ -497,7 +543,7 @@ async fn beat(
 ) -> GroupEvent {
     loop {
         sleep(settings.heartbeat_interval).await;
-        let asked = Instant::now();
+        let asked = holding.counted(Instant::now(), lease_span(settings));
         let failure = match timeout(lease.left(), beat_once(coordinator, settings, identity)).await
         {
             Ok(Ok(Next::Lost)) => {
@@ -516,9 +562,15 @@ async fn beat(
             Err(_) => "no answer".to_owned(),
         };
         if !lease.holds() {
-            let span = lease_span(settings).as_millis();
-            let lost = format!("its coordinator was silent for {span} ms: {failure}");
-            return GroupEvent::Lost(lost);
+            return GroupEvent::Lost(match holding {
+                Holding::LettingGo(until) if Instant::now() >= until => {
+                    "it has not let go of its share in time".to_owned()
+                }
+                _ => {
+                    let span = lease_span(settings).as_millis();
+                    format!("its coordinator was silent for {span} ms: {failure}")
+                }
+            });
         }
     }
 }
@@ -549,7 +601,8 @@ async fn beat_once(
 /// Ends when the group must share out anew.
 async fn stale(protocol: &mut impl GroupProtocol, settings: &MemberSettings, leads: bool) {
     loop {
-        sleep(settings.refresh_interval).await;
+        let wait = if protocol.waits() { MISSING_INTERVAL } else { settings.refresh_interval };
+        sleep(wait.min(settings.refresh_interval)).await;
         match protocol.is_stale(leads).await {
             Ok(true) => return,
             Ok(false) => {}
@@ -579,4 +632,41 @@ fn group_member(member: JoinGroupResponseMember) -> GroupMember {
 
 fn millis(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis()).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(session: u64, rebalance: u64) -> MemberSettings {
+        MemberSettings {
+            group: "g".to_owned(),
+            instance_id: None,
+            session_timeout: Duration::from_secs(session),
+            heartbeat_interval: Duration::from_secs(1),
+            rebalance_timeout: Duration::from_secs(rebalance),
+            refresh_interval: Duration::from_secs(1),
+            join_timeout: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_share_is_let_go_before_the_group_gives_up_waiting() {
+        assert_eq!(time_to_let_go(&settings(10, 60)), Duration::from_secs(50));
+        assert_eq!(time_to_let_go(&settings(45, 30)), Duration::from_secs(15));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_lets_go_beats_in_vain_once_its_time_is_over() {
+        let (span, begun) = (Duration::from_secs(6), Instant::now());
+        let holding = Holding::LettingGo(begun + Duration::from_secs(50));
+        let lease = Lease::from(begun, span);
+        for _ in 0..49 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert!(lease.renew(holding.counted(Instant::now(), span)));
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(!lease.renew(holding.counted(Instant::now(), span)));
+        assert_eq!(Holding::On.counted(begun, span), begun);
+    }
 }

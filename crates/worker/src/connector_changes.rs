@@ -46,7 +46,7 @@ impl Herder {
         mut properties: Properties,
         target: TargetState,
     ) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         let plan = self.admit(name, &mut properties).await?;
         if self.configs().properties(name).is_some() {
             return Err(Refusal::Exists(format!("Connector {name} already exists")));
@@ -63,7 +63,7 @@ impl Herder {
         name: &str,
         mut properties: Properties,
     ) -> Result<Put, Refusal> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         let put = match self.configs().properties(name) {
             Some(_) => Put::Updated,
             None => Put::Created,
@@ -83,7 +83,7 @@ impl Herder {
         name: &str,
         patch: BTreeMap<String, Option<String>>,
     ) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         let mut properties = self.properties(name)?;
         for (key, value) in patch {
             match value {
@@ -123,7 +123,7 @@ impl Herder {
     /// # Errors
     /// When the log fails.
     pub(crate) async fn set_mark(&self, name: &str, mark: Option<&Mark>) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         let record = configs::put_mark(&self.config.configs_topic, name, mark);
         self.write(vec![record]).await.map_err(Refusal::Log)
     }
@@ -145,6 +145,7 @@ impl Herder {
             // What counts is what the log says.
             self.plans.remove(name);
             self.replan(name).await;
+            self.tell(name);
         }
         written.map_err(Refusal::Log)
     }
@@ -154,7 +155,7 @@ impl Herder {
     /// # Errors
     /// Not found, or the log fails.
     pub(crate) async fn delete(&self, name: &str) -> Result<(), Refusal> {
-        let turn = self.turn.lock().await;
+        let turn = self.turn().await?;
         self.properties(name)?;
         let bound = self.end_bound(name);
         let records = configs::delete(&self.config.configs_topic, name, &self.configs());
@@ -178,7 +179,7 @@ impl Herder {
     /// # Errors
     /// Not found, or the log fails.
     pub(crate) async fn set_target(&self, name: &str, target: TargetState) -> Result<(), Refusal> {
-        let turn = self.turn.lock().await;
+        let turn = self.turn().await?;
         let unknown = || Refusal::NotFound(format!("Unknown connector {name}"));
         self.properties(name).map_err(|_| unknown())?;
         if self.configs().target(name) != target {
@@ -206,7 +207,7 @@ impl Herder {
     /// Not found, or the source refuses or cannot be asked: the connector is then stopped.
     pub(crate) async fn release(&self, name: &str) -> Result<Option<String>, Refusal> {
         self.set_target(name, TargetState::Stopped).await?;
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         let plan = self.stopped(name)?;
         let mut released = Vec::new();
         for task in plan.tasks.iter().filter_map(TaskPlan::source) {
@@ -274,7 +275,7 @@ impl Herder {
     /// # Errors
     /// Not found, or the log fails.
     pub(crate) async fn restart(&self, name: &str, restart: Restart) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         self.known(name)?;
         let told = configs::restart(&self.config.configs_topic, name, restart);
         self.write(vec![told]).await.map_err(Refusal::Log)?;

@@ -58,7 +58,7 @@ impl Fences {
         admin: &Admin,
         journal: &Journal,
     ) -> Result<(), ConnectorError> {
-        let _turn = self.turn.lock().await;
+        let turn = self.turn.lock().await;
         if !self.is_due(connector) {
             return Ok(());
         }
@@ -67,6 +67,8 @@ impl Fences {
             let fenced = self.fence_and_say(connector, admin, journal).await;
             fenced.map_err(|error| log_error(&error))?;
         }
+        // Another worker's fence may need a turn that waits for one of ours.
+        drop(turn);
         let mut configs = self.configs.clone();
         let passed = configs.wait_for(|configs| !configs.is_fence_due(connector));
         match timeout(FENCE_TIMEOUT, passed).await {

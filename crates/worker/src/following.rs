@@ -165,10 +165,11 @@ impl Herder {
 
     /// Says what there is to share out: nothing of a connector whose tasks are about to be others.
     pub(crate) fn update_wanted(&self) {
-        let names = self.names();
-        let orderly = names.iter().filter(|name| self.is_orderly(name));
-        let wanted: BTreeSet<Work> = orderly.flat_map(|name| self.works(name)).collect();
         self.wanted.send_if_modified(|old| {
+            // Seen behind the lock: of two that look, the later has the last word.
+            let names = self.names();
+            let orderly = names.iter().filter(|name| self.is_orderly(name));
+            let wanted: BTreeSet<Work> = orderly.flat_map(|name| self.works(name)).collect();
             let changed = *old != wanted;
             *old = wanted;
             changed

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use highwater_kafka::{
     Assigned, GroupEvent, GroupMember, GroupProtocol, KafkaError, Member, MemberSettings,
 };
@@ -138,9 +139,8 @@ impl Herder {
         if leads && let Err(error) = self.lead().await {
             tracing::warn!(%error, "the leader could not set the log in order");
         }
-        for name in self.names() {
-            self.replan(&name).await;
-        }
+        // At once: one whose check hangs takes its time-out, and no more for all of them.
+        join_all(self.names().iter().map(|name| self.replan(name))).await;
         self.update_wanted();
         self.tell_all();
         ends
@@ -160,6 +160,9 @@ impl Herder {
         for (mut here, portion) in ending {
             // A runner that leaves drops its end.
             let ended = here.wait_for(|here| !portion.is_empty() && here.is_within(&portion));
+            drop(ended.await);
+        }
+        for ended in self.take_leaving() {
             drop(ended.await);
         }
     }
@@ -187,7 +190,7 @@ async fn live(
     failed: First,
     mut asked: oneshot::Receiver<()>,
 ) -> Option<Member> {
-    let mut was_in = false;
+    let (mut was_in, mut failed) = (false, Some(failed));
     loop {
         let mut member = enter(&herder, &sharing);
         let error = tokio::select! {
@@ -196,9 +199,8 @@ async fn live(
         };
         drop(member);
         herder.lose(&error.to_string()).await;
-        // Whoever starts is told; whoever has worked before comes back when it can.
-        if !was_in {
-            let _ = failed.send(error);
+        // Whoever still waits for the start is told; all others come back when they can.
+        if !was_in && failed.take().is_some_and(|failed| failed.send(error).is_ok()) {
             return None;
         }
         tokio::select! {
@@ -229,21 +231,25 @@ fn enter(herder: &Arc<Herder>, sharing: &Sharing) -> Member {
 
 /// Does what the group says until it is out of it for good, and says why.
 async fn follow(herder: &Arc<Herder>, member: &mut Member, was_in: &mut bool) -> KafkaError {
+    // Whether it has joined anew since it was assigned something. What came before that still waits
+    // to be heard, and a second join would say that nothing is held of what is being assigned.
+    let mut joins = false;
     loop {
-        match next(member).await {
+        let must_join = match next(member).await {
             GroupEvent::Assigned(assigned) => {
-                *was_in = true;
-                let has_ended_something = heard(member, herder.take(assigned)).await;
-                if has_ended_something {
-                    member.join().await;
-                }
+                (*was_in, joins) = (true, false);
+                heard(member, herder.take(assigned)).await
             }
-            GroupEvent::Revoking => member.join().await,
+            GroupEvent::Revoking => true,
             GroupEvent::Lost(reason) => {
                 heard(member, herder.lose(&reason)).await;
-                member.join().await;
+                true
             }
             GroupEvent::Failed(error) => return error,
+        };
+        if must_join && !joins {
+            member.join().await;
+            joins = true;
         }
     }
 }

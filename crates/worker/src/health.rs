@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::herder::Herder;
 use crate::meter::TaskMeter;
+use crate::standing::Standing;
 use crate::status::{State, Status};
 
 /// How long an answer of the log counts: whoever asks more often costs it nothing.
@@ -67,12 +68,13 @@ pub(crate) async fn look(herder: &Herder) -> Health {
         let asked = timeout(limit, herder.shared.probe.ask(herder, limit)).await;
         asked.unwrap_or_else(|_| Err("the log does not answer".to_owned()))
     };
-    match tokio::join!(turn, log) {
-        (Ok(()), Ok(())) => Health::Healthy,
-        (Err(turn), Ok(())) => Health::Stuck(turn),
-        (Ok(()), Err(log)) => Health::Stuck(log),
-        (Err(turn), Err(log)) => Health::Stuck(format!("{turn}; {log}")),
-    }
+    let (turn, log) = tokio::join!(turn, log);
+    let share = match *herder.standing() {
+        Standing::Out => Err(format!("group {} has given it no share", herder.config.group_id)),
+        Standing::Alone | Standing::In(_) => Ok(()),
+    };
+    let failures: Vec<String> = [turn, log, share].into_iter().filter_map(Result::err).collect();
+    if failures.is_empty() { Health::Healthy } else { Health::Stuck(failures.join("; ")) }
 }
 
 /// The worker's tasks: how many in each state, which have failed, and which do not move.

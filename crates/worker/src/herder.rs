@@ -181,7 +181,14 @@ impl Herder {
         } else {
             (own, Division::Own)
         };
-        self.plans.set(name, revision, planned, division);
+        let is_current = {
+            let configs = self.configs();
+            configs.properties(name).is_some() && configs.revision(name) == revision
+        };
+        // Else whoever changed or deleted it meanwhile has seen to its plan.
+        if is_current {
+            self.plans.set(name, revision, planned, division);
+        }
     }
 
     /// What a connector is doing, as far as this worker knows.
@@ -190,12 +197,12 @@ impl Herder {
     /// Not found.
     pub(crate) fn status(&self, name: &str) -> Result<ConnectorStatus, Refusal> {
         let whole = Work::Connector(name.to_owned());
+        let runners = self.runners();
         let (standing, book) = (self.standing(), self.shared.statuses.borrow());
         let others = statuses::of_connector(&book, name)
             .filter(|(id, _)| !standing.has(&Work::Task(name.to_owned(), *id)));
         let mut tasks: BTreeMap<u32, Seen> =
             others.map(|(id, said)| (id, Seen::Elsewhere(said.clone()))).collect();
-        let runners = self.runners();
         let own = runners.get(name);
         let here = own.filter(|_| standing.has(&whole)).map(|own| Seen::Here(own.status().into()));
         let connector = here.or_else(|| book.get(&whole).cloned().map(Seen::Elsewhere));
@@ -236,6 +243,15 @@ impl Herder {
         }
     }
 
+    /// Waits for its turn to change something.
+    ///
+    /// # Errors
+    /// It is another worker that makes changes, since it waited.
+    pub(crate) async fn turn(&self) -> Result<tokio::sync::MutexGuard<'_, ()>, Refusal> {
+        let turn = self.turn.lock().await;
+        if self.leads() { Ok(turn) } else { Err(Refusal::rebalancing()) }
+    }
+
     /// Whether this worker is the one that follows the folder.
     pub(crate) fn may_apply(&self) -> bool {
         self.leads()
@@ -262,8 +278,9 @@ impl Herder {
     /// Tells a connector's runner what is wanted, starting it where there is none. One that has no part
     /// here any more leaves.
     pub(crate) fn tell(&self, name: &str) {
-        let portion = self.standing().portion(name);
         let mut runners = self.runners();
+        // Read behind the lock: who narrows the standing tells next, and has the last word.
+        let portion = self.standing().portion(name);
         if portion.is_empty() {
             if let Some(handle) = runners.remove(name) {
                 self.set_leaving(name, handle.leave());
@@ -299,6 +316,15 @@ impl Herder {
     /// Who is made under this name next waits until `ended` has.
     pub(crate) fn set_leaving(&self, name: &str, ended: JoinHandle<()>) {
         locked(&self.leaving).insert(name.to_owned(), ended);
+    }
+
+    /// Runners that have not ended of connectors of which this worker has no part.
+    pub(crate) fn take_leaving(&self) -> Vec<JoinHandle<()>> {
+        let standing = self.standing().clone();
+        let mut leaving = locked(&self.leaving);
+        let gone: Vec<String> =
+            leaving.keys().filter(|name| standing.portion(name).is_empty()).cloned().collect();
+        gone.iter().filter_map(|name| leaving.remove(name)).collect()
     }
 
     pub(crate) fn runners(&self) -> MutexGuard<'_, BTreeMap<String, Handle>> {

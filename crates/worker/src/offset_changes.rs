@@ -64,7 +64,7 @@ impl Herder {
         wanted: Vec<Wanted>,
         terms: &Terms,
     ) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         let plan = self.stopped(name)?;
         if let Some(pipeline) = plan.sink() {
             return self.alter_sink_offsets(pipeline, wanted).await;
@@ -79,7 +79,7 @@ impl Herder {
     /// # Errors
     /// As [`Self::alter_offsets`].
     pub(crate) async fn reset_offsets(&self, name: &str, terms: &Terms) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn().await?;
         let plan = self.stopped(name)?;
         if let Some(pipeline) = plan.sink() {
             return self.reset_sink_offsets(pipeline).await;

@@ -45,9 +45,13 @@ impl Plans {
         others.filter_map(|(_, known)| known.planned.as_ref().ok().cloned()).collect()
     }
 
-    /// Takes a new one. Where nothing has changed the old one stays, so that its tasks run on.
+    /// Takes a new one, unless there is one of a later time. Where nothing has changed the old one stays,
+    /// so that its tasks run on.
     pub(crate) fn set(&self, name: &str, revision: u64, planned: Planned, division: Division) {
         let mut known = self.0.lock();
+        if known.get(name).is_some_and(|known| known.revision > revision) {
+            return;
+        }
         if let Some(known) = known.get_mut(name)
             && known.revision == revision
             && let (Ok(old), Ok(new)) = (&known.planned, &planned)
@@ -76,5 +80,25 @@ impl Plans {
 
     pub(crate) fn remove(&self, name: &str) {
         self.0.lock().remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(key: &str) -> Planned {
+        Err(vec![Problem { key: key.to_owned(), message: String::new() }])
+    }
+
+    #[test]
+    fn what_was_planned_of_an_earlier_configuration_is_not_put_over_the_later_ones() {
+        let plans = Plans::default();
+        let first = |plans: &Plans| plans.get("a").err().unwrap()[0].key.clone();
+        plans.set("a", 2, wrong("new"), Division::Own);
+        plans.set("a", 1, wrong("old"), Division::Own);
+        assert_eq!(first(&plans), "new");
+        plans.set("a", 3, wrong("newest"), Division::Own);
+        assert_eq!(first(&plans), "newest");
     }
 }

@@ -44,7 +44,21 @@ pub(crate) enum Refusal {
     Http(StatusCode, String),
 }
 
+/// What Kafka Connect says.
+const NO_LEADER: &str =
+    "Cannot complete request because of a conflicting operation (e.g. worker rebalance)";
+
 impl Refusal {
+    /// No worker can make a change now.
+    pub(crate) fn rebalancing() -> Self {
+        Self::Rebalancing(NO_LEADER.to_owned())
+    }
+
+    /// The worker that has to make a change cannot be reached.
+    pub(crate) fn unreached(url: &str, why: &str) -> Self {
+        Self::Rebalancing(format!("{NO_LEADER}: the worker at {url} cannot be reached: {why}"))
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,

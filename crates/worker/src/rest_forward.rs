@@ -58,7 +58,7 @@ pub(crate) async fn forwarded(
     let url = match doer(&herder, &mut parts).await {
         Doer::Here => return next.run(Request::from_parts(parts, body)).await,
         Doer::There(url) => url,
-        Doer::Nobody => return Refusal::Rebalancing(NO_LEADER.to_owned()).into_response(),
+        Doer::Nobody => return Refusal::rebalancing().into_response(),
     };
     let answer = bring(&url, parts, body).await;
     if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
@@ -71,10 +71,6 @@ pub(crate) async fn forwarded(
     }
     answer.unwrap_or_else(IntoResponse::into_response)
 }
-
-/// What Kafka Connect says.
-const NO_LEADER: &str =
-    "Cannot complete request because of a conflicting operation (e.g. worker rebalance)";
 
 async fn doer(herder: &Herder, parts: &mut Parts) -> Doer {
     if parts.method.is_safe() || parts.uri.path().ends_with("/topics/reset") {
@@ -123,15 +119,13 @@ fn next_query(uri: &Uri) -> Option<String> {
 }
 
 async fn bring(url: &str, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    let query = next_query(&parts.uri).ok_or_else(|| Refusal::Rebalancing(NO_LEADER.to_owned()))?;
+    let query = next_query(&parts.uri).ok_or_else(Refusal::rebalancing)?;
     let body = Limited::new(body, LONGEST_BODY).collect().await;
     let body = body.map_err(|error| {
         Refusal::BadRequest(format!("the body of the request cannot be read: {error}"))
     })?;
     let path = format!("{}?{query}", parts.uri.path());
-    let stream = connect(url).await.map_err(|why| {
-        Refusal::Rebalancing(format!("{NO_LEADER}: the worker at {url} cannot be reached: {why}"))
-    })?;
+    let stream = connect(url).await.map_err(|why| Refusal::unreached(url, &why))?;
     let asked = Asked { method: parts.method, path, headers: parts.headers };
     exchange(url, stream, asked, body.to_bytes()).await.map_err(|why| {
         Refusal::Broken(format!("IO Error trying to forward REST request: {url}: {why}"))

@@ -47,7 +47,14 @@ impl SourceValues {
         let topic = Arc::clone(&record.topic);
         match self.path.transform(record) {
             Ok(transformed) => Ok(transformed),
-            Err(failure) => self.judge(failure, &topic, &mut Attempts::default()).map(|_| None),
+            Err(failure) => {
+                let again = failure.error.clone();
+                match self.judge(failure, &topic, &mut Attempts::default())? {
+                    Outcome::LeaveOut => Ok(None),
+                    // Of a transform the same comes out whenever it is tried.
+                    Outcome::Send(_) | Outcome::Again(..) => Err(again),
+                }
+            }
         }
     }
 
