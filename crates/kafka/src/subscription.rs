@@ -109,8 +109,17 @@ impl GroupProtocol for Subscribing {
         let members: Vec<_> = members.into_iter().map(subscriber).collect::<Result<_, _>>()?;
         self.wanted = members.iter().flat_map(|member| member.topics.clone()).collect();
         self.shared = self.counts(&self.wanted).await?;
+        let missing: Vec<_> =
+            self.wanted.iter().filter(|topic| !self.shared.contains_key(*topic)).collect();
+        if !missing.is_empty() {
+            tracing::warn!(?missing, "topics that do not exist are waited for");
+        }
         let shares = assignor::range(members, &self.shared);
         Ok(shares.into_iter().map(|(member_id, share)| (member_id, assignment(share))).collect())
+    }
+
+    fn waits(&self) -> bool {
+        self.shared.len() < self.wanted.len()
     }
 
     async fn is_stale(&mut self, leads: bool) -> Result<bool, KafkaError> {
