@@ -68,7 +68,8 @@ impl Transport {
             Err(error)
                 if login.tls.mode == SslMode::Prefer && error.kind != ErrorKind::Configuration =>
             {
-                tracing::warn!(%error, "connecting without TLS");
+                // Its text names host and user, which may stand in the configuration by reference.
+                tracing::warn!(code = error.code, "TLS cannot be had: connecting without it");
                 Ok(Self::plain(self::tcp(login).await.map_err(unreachable)?))
             }
             other => other,

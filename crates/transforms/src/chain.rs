@@ -112,6 +112,9 @@ impl Chain {
     }
 }
 
+/// Transforms, and predicates, of one connector: each may hold a compiled expression.
+const MOST: usize = 100;
+
 /// The names that a key lists, and what is wrong with them.
 fn names(config: &BTreeMap<String, String>, key: &str) -> (Vec<String>, Problems) {
     let listed = config.get(key).map(String::as_str).unwrap_or_default();
@@ -120,6 +123,9 @@ fn names(config: &BTreeMap<String, String>, key: &str) -> (Vec<String>, Problems
     for name in listed.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         if names.iter().any(|before| before == name) {
             problems.extend(wrong(key, format!("names {name:?} twice")));
+        } else if names.len() == MOST {
+            problems.extend(wrong(key, format!("names more than {MOST}")));
+            break;
         } else {
             names.push(name.to_owned());
         }
@@ -276,6 +282,15 @@ mod tests {
             assert!(problems.iter().any(|problem| problem.key == key), "{key}: {problems:?}");
         }
         assert!(Chain::new(&BTreeMap::new()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_list_without_end_is_refused_at_once() {
+        let many: Vec<String> = (0..200_000).map(|number| number.to_string()).collect();
+        let problems = Chain::new(&config(&[("predicates", &many.join(","))])).unwrap_err();
+        let last = problems.iter().rfind(|problem| problem.key == "predicates").unwrap();
+        assert!(last.message.contains("more than 100"), "{}", last.message);
+        assert!(problems.len() < 1_000, "{}", problems.len());
     }
 
     #[test]

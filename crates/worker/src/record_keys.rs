@@ -9,7 +9,8 @@ use highwater_data::{Role, converter_keys, converters};
 use crate::pipeline::Properties;
 
 pub(crate) const TRANSFORMS: &str = "transforms";
-const PREDICATES: &str = "predicates";
+/// Key of the predicates' aliases.
+pub(crate) const PREDICATES: &str = "predicates";
 const TOLERANCE: &str = "errors.tolerance";
 const LOG: &str = "errors.log.enable";
 const LOG_RECORDS: &str = "errors.log.include.messages";
@@ -76,7 +77,7 @@ pub fn record_keys() -> Vec<ConfigKey> {
             KeyType::List,
             Some(""),
             low,
-            "Names of transforms in the order in which they work; `transforms.NAME.type` is the class \
+            "Names of transforms, at most 100, in the order in which they work; `transforms.NAME.type` is the class \
              of each, and its options follow behind `transforms.NAME.`.",
         ),
         ConfigKey::new(
@@ -84,7 +85,7 @@ pub fn record_keys() -> Vec<ConfigKey> {
             KeyType::List,
             Some(""),
             low,
-            "Names of predicates, which `transforms.NAME.predicate` refers to; their keys begin with \
+            "Names of predicates, at most 100, which `transforms.NAME.predicate` refers to; their keys begin with \
              `predicates.NAME.`.",
         ),
     ]

@@ -13,12 +13,20 @@ use std::sync::Arc;
 use highwater_connector::{AllowedPaths, Problem};
 use highwater_kafka::properties;
 
+use crate::keys;
 use crate::pipeline::Properties;
+use crate::record_keys;
 use crate::references::{Piece, Provider, Reference, has_reference, pieces};
 use crate::scrub::Scrub;
+use crate::topic_creation;
 
 /// Largest file that a reference may lead to, in bytes.
 const MAX_FILE: u64 = 1 << 20;
+
+/// Keys whose value becomes a part of other keys' names, or of what the log answers: no secret has a
+/// place there, and nothing could be scrubbed from a key.
+const NAMES: [&str; 4] =
+    [record_keys::TRANSFORMS, record_keys::PREDICATES, topic_creation::GROUPS, keys::OFFSETS_TOPIC];
 
 /// What references in configurations may lead to: files below folders, and environment variables by
 /// their names. Nothing is remembered: each look is a new one.
@@ -58,7 +66,12 @@ impl SecretProviders {
         let mut look = Look { providers: self, files: BTreeMap::new(), found: Vec::new() };
         let (mut properties, mut problems) = (given.clone(), Vec::new());
         for (key, value) in properties.iter_mut().filter(|(_, value)| has_reference(value)) {
-            match look.value(value) {
+            let resolved = if NAMES.contains(&key.as_str()) {
+                Err("names keys or a topic, which are shown: write it out".to_owned())
+            } else {
+                look.value(value)
+            };
+            match resolved {
                 Ok(resolved) => *value = resolved,
                 Err(message) => problems.push(Problem { key: key.clone(), message }),
             }

@@ -120,6 +120,17 @@ fn all_that_lead_nowhere_are_named_at_once() {
 }
 
 #[test]
+fn what_becomes_a_part_of_keys_is_no_reference() {
+    let (_dir, providers) = providers();
+    for key in NAMES {
+        let given = Properties::from([(key.to_owned(), "a,${env:PGPASSWORD}".to_owned())]);
+        let problems = providers.resolve(&given).err().unwrap();
+        assert_eq!((problems.len(), problems[0].key.as_str()), (1, key));
+        assert!(problems[0].message.ends_with("write it out"), "{}", problems[0].message);
+    }
+}
+
+#[test]
 fn what_was_found_is_taken_out_of_texts() {
     let (_dir, providers) = providers();
     let given = Properties::from([("port".to_owned(), "1${env:PGPASSWORD}".to_owned())]);
