@@ -39,14 +39,10 @@ impl Pipeline {
         let plan = move |worker: &WorkerConfig| {
             Self::plan(&old.name, old.task, &old.connector, &old.given, worker)
         };
-        let Some(new) = renewed(&self.given, worker, plan).await? else {
-            return Ok(Arc::clone(self));
-        };
-        let claims = |pipeline: &Self| pipeline.connector.claims(&pipeline.config);
-        let is_same = new.topics == self.topics
-            && new.partition == self.partition
-            && claims(&new) == claims(self);
-        if is_same { Ok(Arc::new(new)) } else { Err(moved(&self.name)) }
+        let new = renewed(&self.given, worker, plan).await?;
+        let leads_to =
+            |it: &Self| (it.topics.clone(), it.partition.clone(), it.connector.claims(&it.config));
+        unmoved(self, new, &self.name, leads_to)
     }
 }
 
@@ -63,11 +59,22 @@ impl SinkPipeline {
         let plan = move |worker: &WorkerConfig| {
             Self::plan(&old.name, old.task, &old.connector, &old.given, worker)
         };
-        let Some(new) = renewed(&self.given, worker, plan).await? else {
-            return Ok(Arc::clone(self));
-        };
-        let claims = |pipeline: &Self| pipeline.connector.claims(&pipeline.config);
-        if claims(&new) == claims(self) { Ok(Arc::new(new)) } else { Err(moved(&self.name)) }
+        let new = renewed(&self.given, worker, plan).await?;
+        unmoved(self, new, &self.name, |it| it.connector.claims(&it.config))
+    }
+}
+
+/// The new one, or the old one where there is none; both must lead to the same.
+fn unmoved<T, U: PartialEq>(
+    old: &Arc<T>,
+    new: Option<T>,
+    name: &str,
+    leads_to: impl Fn(&T) -> U,
+) -> Result<Arc<T>, ConnectorError> {
+    match new {
+        None => Ok(Arc::clone(old)),
+        Some(new) if leads_to(&new) == leads_to(old) => Ok(Arc::new(new)),
+        Some(_) => Err(moved(name)),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_connector::{Config, KeyType, Problem};
-use regex::{Regex, RegexBuilder};
+use regex::{RegexSet, RegexSetBuilder};
 
 use crate::cluster::REQUEST_OVERHEAD;
 use crate::pipeline::Properties;
@@ -22,8 +22,8 @@ const EXCLUDE: &str = "exclude";
 
 /// Groups of one connector.
 const MOST_GROUPS: usize = 64;
-/// Memory of one compiled expression, in bytes.
-const LARGEST_PATTERN: usize = 1 << 20;
+/// Memory of the compiled expressions of one key, in bytes.
+const LARGEST_PATTERNS: usize = 1 << 20;
 
 /// What a topic has that nothing else is said of. Age counts from the append: a snapshot of
 /// ten-year-old rows must survive (rule L5).
@@ -56,15 +56,14 @@ pub(crate) struct TopicCreation {
 
 #[derive(Clone, Debug)]
 struct Group {
-    include: Vec<Regex>,
-    exclude: Vec<Regex>,
+    include: RegexSet,
+    exclude: RegexSet,
     settings: TopicSettings,
 }
 
 impl Group {
     fn takes(&self, topic: &str) -> bool {
-        let fits = |patterns: &[Regex]| patterns.iter().any(|pattern| pattern.is_match(topic));
-        fits(&self.include) && !fits(&self.exclude)
+        self.include.is_match(topic) && !self.exclude.is_match(topic)
     }
 }
 
@@ -79,8 +78,9 @@ impl TopicCreation {
         max_record_bytes: usize,
         enabled: bool,
     ) -> Result<Self, Vec<Problem>> {
-        let names = config.list(GROUPS);
-        let mut problems = named_twice(&names);
+        let mut names = config.list(GROUPS);
+        let mut problems = misnamed(&names);
+        names.truncate(MOST_GROUPS);
         let options = options(properties, &names, &mut problems);
         let unsaid = TopicSettings {
             partitions: 1,
@@ -118,7 +118,7 @@ fn unsaid_configs(max_record_bytes: usize) -> BTreeMap<String, String> {
     configs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-fn named_twice(names: &[&str]) -> Vec<Problem> {
+fn misnamed(names: &[&str]) -> Vec<Problem> {
     let mut seen = BTreeSet::new();
     let twice = names.iter().filter(|name| !seen.insert(**name));
     let mut problems: Vec<_> =
@@ -228,19 +228,13 @@ impl Reader<'_> {
         self.options.get(name).is_some_and(|options| options.contains_key(option))
     }
 
-    fn patterns(&mut self, name: &str, option: &str) -> Vec<Regex> {
+    fn patterns(&mut self, name: &str, option: &str) -> RegexSet {
         let text = self.options.get(name).and_then(|options| options.get(option)).copied();
         let items = text.unwrap_or_default().split(',').map(str::trim);
-        let mut patterns = Vec::new();
-        for item in items.filter(|item| !item.is_empty()) {
-            match whole(item) {
-                Ok(pattern) => patterns.push(pattern),
-                Err(error) => {
-                    self.refuse(name, option, format!("has no regular expression {item}: {error}"));
-                }
-            }
-        }
-        patterns
+        whole(items.filter(|item| !item.is_empty())).unwrap_or_else(|error| {
+            self.refuse(name, option, format!("has what is no regular expression: {error}"));
+            RegexSet::empty()
+        })
     }
 
     fn refuse(&mut self, name: &str, option: &str, message: String) {
@@ -248,9 +242,10 @@ impl Reader<'_> {
     }
 }
 
-/// An expression that all of a name must fit.
-fn whole(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(&format!("\\A(?:{pattern})\\z")).size_limit(LARGEST_PATTERN).build()
+/// Expressions, one of which all of a name must fit.
+fn whole<'a>(patterns: impl Iterator<Item = &'a str>) -> Result<RegexSet, regex::Error> {
+    let whole = patterns.map(|pattern| format!("\\A(?:{pattern})\\z"));
+    RegexSetBuilder::new(whole).size_limit(LARGEST_PATTERNS).build()
 }
 
 fn problem(key: &str, message: String) -> Problem {
@@ -348,6 +343,7 @@ mod tests {
             ("topic.creation.g.partitions", "10001"),
             ("topic.creation.g.replication.factor", "many"),
             ("topic.creation.g.exclude", "("),
+            ("topic.creation.g.exclude", "x,(?:(?:\\w{100}){100}){100}"),
             ("topic.creation.g.message.timestamp.type", "CreateTime"),
         ] {
             fault(&[(GROUPS, "g"), include, (key, value)], &[key]);
