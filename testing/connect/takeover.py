@@ -150,7 +150,8 @@ class Takeover:
         """What was missing, and what came twice."""
         wanted, arrived = [f"line {line}" for line in range(self.written)], self.arrived()
         missing = len(set(wanted) - set(arrived))
-        return {"lines": len(wanted), "refused": 2, "missing": missing, "repeated": len(arrived) - len(set(arrived))}
+        repeated = len(arrived) - len(set(arrived))
+        return {"lines": len(wanted), "missing": missing, "repeated": repeated, "in_order": arrived == wanted}
 
 
 def main():
@@ -160,7 +161,7 @@ def main():
         takeover.run()
         verdict = takeover.verdict()
     print(json.dumps(verdict))
-    return 1 if verdict["missing"] or verdict["repeated"] else 0
+    return 0 if verdict["in_order"] else 1
 
 
 if __name__ == "__main__":

@@ -7,20 +7,19 @@ mod folder;
 #[path = "process/http.rs"]
 mod http;
 mod process;
+#[path = "process/waiting.rs"]
+mod waiting;
 
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 use highwater_kafka::{ReadRecord, Reader};
 use process::{Server, highwater};
 use serde_json::json;
-
-/// How long something may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use waiting::{PATIENCE, until};
 
 impl Server {
     /// Starts on free ports, with a data folder and a folder for files.
@@ -93,17 +92,6 @@ fn append(path: &Path, numbers: std::ops::Range<usize>) {
     let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
     let text: String = numbers.map(line).collect();
     file.write_all(text.as_bytes()).unwrap();
-}
-
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what} takes too long");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Lines from 0 to `end`, in as many runs at most as there were lives: each begins at or before the

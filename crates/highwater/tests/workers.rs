@@ -14,6 +14,8 @@
 mod cluster;
 #[path = "process/http.rs"]
 mod http;
+#[path = "process/waiting.rs"]
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -26,9 +28,7 @@ use std::time::{Duration, Instant};
 use cluster::{Node, Server, highwater};
 use highwater_kafka::{ReadRecord, Reader};
 use serde_json::{Value, json};
-
-/// How long something may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+use waiting::until;
 
 /// As short as the broker allows.
 const SESSION: Duration = Duration::from_secs(6);
@@ -38,17 +38,6 @@ const CONNECTORS: usize = 4;
 
 /// Bytes of a line.
 const LINE: usize = 12;
-
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what} takes too long");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 /// A Kafka, and a folder with the files.
 struct Bench {
