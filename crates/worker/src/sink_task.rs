@@ -230,13 +230,12 @@ impl RunningSink {
             return Ok(());
         }
         while let Some(record) = self.batch.raw().front() {
-            match self.path.read(record).await {
+            let goes_on = match self.path.read(record).await {
                 Ok(read) => self.transform(read).await?,
-                Err(failure) => {
-                    if !self.unread(failure).await? {
-                        return Ok(());
-                    }
-                }
+                Err(failure) => self.unread(failure).await?,
+            };
+            if !goes_on {
+                return Ok(());
             }
         }
         if self.batch.is_empty() {
@@ -246,7 +245,8 @@ impl RunningSink {
         Ok(())
     }
 
-    async fn transform(&mut self, read: Record) -> Result<(), ConnectorError> {
+    /// Whether the batch goes on, as after [`Self::unread`].
+    async fn transform(&mut self, read: Record) -> Result<bool, ConnectorError> {
         match self.path.transform(read) {
             Ok(transformed) => {
                 self.batch.goes_on();
@@ -254,9 +254,9 @@ impl RunningSink {
                 if let (Some(original), Some(record)) = (original, transformed) {
                     self.batch.ready(sink_record(original, record));
                 }
-                Ok(())
+                Ok(true)
             }
-            Err(failure) => self.unread(failure).await.map(drop),
+            Err(failure) => self.unread(failure).await,
         }
     }
 
