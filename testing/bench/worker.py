@@ -5,7 +5,8 @@ Each run starts a new worker, gives it a FileStreamSource and a FileStreamSink a
 file is as long as the first; it is then compared line by line, in order. Both workers run on one Apache Kafka, in
 turn, at least once and exactly once, with the same connector configurations (workers.py says with which settings).
 CPU and rate count from the first record on, so a JVM's start counts in neither, but its warming up; memory is the most
-that the process has held.
+that the process has held. Then each has two workers in one group, of which the first is killed while files grow
+(moving.py).
 
 The last line: {"bench":"worker","figures":{...},"targets":{...},"met":true}. Exit code: 0 when all targets are met,
 1 when one is missed, 2 when there are no figures.
@@ -25,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "demo"))
 
 import measure  # noqa: E402
+import moving  # noqa: E402
 import workers  # noqa: E402
 from brokers import KAFKA, ApacheKafka  # noqa: E402
 from server import build  # noqa: E402
@@ -84,7 +86,18 @@ class Bench:
                 copied = self.copy(kind, MODES[mode], file, truth)
                 say(f"run {run + 1}, {kind.name:9} {mode:13} {copied}")
                 copies.setdefault((kind.name, mode), []).append(copied)
-        return report("worker", figures(copies), TARGETS)
+        return report("worker", figures(copies) | self.moves(), TARGETS)
+
+    def moves(self):
+        """How long lines wait when a worker is killed."""
+        took = {}
+        for run in range(RUNS):
+            for kind in (workers.Connect, workers.Highwater):
+                self.number += 1
+                after = moving.seconds(kind, self.folder, self.kafka, self.number)
+                say(f"run {run + 1}, {kind.name:9} lines move again {after:.2f} s after kill -9")
+                took.setdefault(kind.name, []).append(after)
+        return {f"moved_after_kill_s_{name}": round(statistics.median(each), 2) for name, each in took.items()}
 
     def copy(self, kind, once, file, truth):
         """One run."""

@@ -18,16 +18,18 @@ FLUSH_MS = 1000
 LINES = 2000  # that a source reads at once
 POLL = 2000  # records that a sink is given at once
 STRING = "org.apache.kafka.connect.storage.StringConverter"
+SESSION_MS = 10_000  # of a sink in its group, as both workers have it in theirs
 PATIENCE = 120
 
 
 class Worker:
-    """One worker, new for each run."""
+    """One worker, new for each run, alone in its group or with others."""
 
-    def __init__(self, folder, kafka, run):
+    def __init__(self, folder, kafka, run, group=None):
         (port,) = processes.free_ports(1)
         self.address = f"127.0.0.1:{port}"
         self.folder, self.kafka, self.run = folder, kafka, run
+        self.group = f"{self.name}-{group or run}"
         self.log = os.path.join(folder, f"{self.name}-{run}.log")
         self.child = None
 
@@ -89,7 +91,9 @@ class Highwater(Worker):
         with open(config, "w", encoding="utf-8") as file:
             file.write(
                 "[worker]\n"
-                f'allowed_paths = ["{servers.files(self.folder)}"]\n'
+                f'group_id = "{self.group}"\n'
+                + "".join(f'{topic}_topic = "{self.group}-{topic}"\n' for topic in ("configs", "offsets", "status"))
+                + f'allowed_paths = ["{servers.files(self.folder)}"]\n'
                 f"offset_flush_interval_ms = {FLUSH_MS}\n"
                 f'exactly_once_source_support = "{"enabled" if once else "disabled"}"\n'
             )
@@ -122,8 +126,8 @@ class Connect(Worker):
         """One worker, which waits for no others."""
         topics = ("config", "offset", "status")
         return {
-            "bootstrap.servers": self.kafka, "group.id": f"bench-{self.run}", "listeners": f"http://{self.address}",
-            **{f"{topic}.storage.topic": f"bench-{self.run}-{topic}" for topic in topics},
+            "bootstrap.servers": self.kafka, "group.id": self.group, "listeners": f"http://{self.address}",
+            **{f"{topic}.storage.topic": f"{self.group}-{topic}" for topic in topics},
             **{f"{topic}.storage.replication.factor": 1 for topic in topics},
             "offset.storage.partitions": 1, "status.storage.partitions": 1, "scheduled.rebalance.max.delay.ms": 0,
             "plugin.discovery": "hybrid_warn", "key.converter": STRING, "value.converter": STRING,
@@ -145,6 +149,7 @@ def connectors(run, topic, file, copy, once):
     sink = {
         "connector.class": "FileStreamSink", "file": copy, "topics": topic,
         "consumer.override.auto.offset.reset": "earliest", "consumer.override.max.poll.records": str(POLL),
+        "consumer.override.session.timeout.ms": str(SESSION_MS),
         **isolation, **converters,
     }  # fmt: skip
     return {f"source-{run}": source, f"sink-{run}": sink}

@@ -17,6 +17,7 @@ use crate::cluster::log_error;
 use crate::configs::ConfigState;
 use crate::exactly_once::transactional_id;
 use crate::journal::record;
+use crate::runner::Shared;
 use crate::standing::Standing;
 
 /// How the keys of these records begin.
@@ -55,20 +56,25 @@ impl Fences {
     pub(crate) async fn pass(
         &self,
         connector: &str,
-        admin: &Admin,
-        journal: &Journal,
+        shared: &Shared,
     ) -> Result<(), ConnectorError> {
         let turn = self.turn.lock().await;
         if !self.is_due(connector) {
             return Ok(());
         }
         let own = Work::Connector(connector.to_owned());
-        if self.standing.borrow().has(&own) {
-            let fenced = self.fence_and_say(connector, admin, journal).await;
+        // Kept until what was said is read back: who came next would else fence once more, and with it
+        // tasks of other workers, which have read it already.
+        let _turn = if self.standing.borrow().has(&own) {
+            let fenced =
+                self.fence_and_say(connector, &shared.cluster.admin, &shared.journal).await;
             fenced.map_err(|error| log_error(&error))?;
-        }
-        // Another worker's fence may need a turn that waits for one of ours.
-        drop(turn);
+            Some(turn)
+        } else {
+            // Another worker's fence may need a turn that waits for one of ours.
+            drop(turn);
+            None
+        };
         let mut configs = self.configs.clone();
         let passed = configs.wait_for(|configs| !configs.is_fence_due(connector));
         match timeout(FENCE_TIMEOUT, passed).await {
@@ -104,7 +110,8 @@ impl Fences {
     }
 }
 
-fn not_fenced(connector: &str) -> ConnectorError {
+/// The fence was not passed in time.
+pub(crate) fn not_fenced(connector: &str) -> ConnectorError {
     let waited = FENCE_TIMEOUT.as_secs();
     let what = format!(
         "the worker that has connector {connector} has not fenced the tasks before these within \

@@ -17,7 +17,7 @@ use crate::assignment::Work;
 use crate::cluster::Cluster;
 use crate::counters;
 use crate::exactly_once::Delivery;
-use crate::fencing::Fences;
+use crate::fencing::{self, Fences};
 use crate::health::LogProbe;
 use crate::isolation::isolated;
 use crate::looking::Looking;
@@ -72,12 +72,19 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Fences who ran the tasks of an exactly-once connector before.
-    pub(crate) async fn pass_fence(&self, pipeline: &Pipeline) -> Result<(), ConnectorError> {
+    pub(crate) async fn pass_fence(
+        self: &Arc<Self>,
+        pipeline: &Pipeline,
+    ) -> Result<(), ConnectorError> {
         match pipeline.settings.delivery {
             Delivery::AtLeastOnce => Ok(()),
             Delivery::ExactlyOnce(_) => {
-                let (admin, journal) = (&self.cluster.admin, &self.journal);
-                self.fences.pass(&pipeline.name, admin, journal).await
+                let (shared, name) = (Arc::clone(self), pipeline.name.clone());
+                // Seen to its end though nobody waits for it any more: what is said of one fence while
+                // the next is begun lets tasks start that the next cuts off.
+                let passing = async move { shared.fences.pass(&name, &shared).await };
+                let passed = tokio::spawn(passing.in_current_span()).await;
+                passed.unwrap_or_else(|_| Err(fencing::not_fenced(&pipeline.name)))
             }
         }
     }
