@@ -24,7 +24,7 @@ help:
 	@echo "make bench-postgres  what a change costs, beside pg_recvlogical and Debezium Engine, in the same run"
 	@echo
 	@echo "All install what is missing where apt-get may be used, and else say what to install."
-	@echo "The demo's variables (SEED, DEMO_BREAK, DEMO_KEEP) are explained in testing/demo/demo.py."
+	@echo "The demo's variables (SEED, DEMO_EXACTLY_ONCE, DEMO_BREAK, DEMO_KEEP) are explained in testing/demo/demo.py."
 
 demo:
 	@testing/install/install.sh $(if $(KAFKA),test)

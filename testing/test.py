@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Everything that continuous integration runs, part by part; prints the slowest ten at the end.
 
-The demo runs three times: once whole, its recorded run compared again with the client's file damaged
-in three ways, once with the suppression of duplicates off, and once on Apache Kafka. PARTS=name,name
+The demo runs four times: once whole, its recorded run compared again with the client's file damaged
+in three ways, once with the suppression of duplicates off, once exactly once, and once on Apache Kafka. PARTS=name,name
 runs some parts only.
 """
 
@@ -143,6 +143,12 @@ def demo_nosuppress(report):
     verdict(report, "DEMO_BREAK=nosuppress", code == 1 and moved("nosuppress", None, result), result)
 
 
+def demo_exactly_once(report):
+    """The demo with records and positions in one transaction."""
+    code, result = demo(report, "demo, DEMO_EXACTLY_ONCE=1", DEMO_EXACTLY_ONCE="1")
+    verdict(report, "demo, DEMO_EXACTLY_ONCE=1", code == 0, result)
+
+
 def demo_apache(report):
     """The demo with Apache Kafka as its log, over TLS and with a login."""
     code, result = demo(report, "demo, KAFKA=apache-sasl", KAFKA="apache-sasl")
@@ -215,6 +221,7 @@ PARTS = {
     "hostile": command_part("hostile", [sys.executable, os.path.join(HOSTILE, "hostile.py")]),
     "demo": demo_whole,
     "nosuppress": demo_nosuppress,
+    "demo-exactly-once": demo_exactly_once,
     "demo-apache": demo_apache,
 }
 

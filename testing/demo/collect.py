@@ -36,16 +36,20 @@ def collect(folder, postgres, kafka, trail):
         with open(os.path.join(folder, f"{name}.txt"), "wb") as file:
             postgres.run(sql, out=file)
     list_trail(os.path.join(folder, "trail.txt"), kafka, trail)
+    list_trail(os.path.join(folder, "trail-all.txt"), kafka, trail, "read_uncommitted")
 
 
-def list_trail(path, kafka, trail):
+def list_trail(path, kafka, trail, isolation="read_committed"):
     """Lists the headers of every record of the trail up to now, one a line, with kcat.
 
     The number of records is asked for first: kcat -e alone ends at an empty answer, and under load
     there is none.
     """
     first, end = (end_of(kafka, trail, which) for which in ("-2", "-1"))
-    command = ["kcat", "-C", "-b", kafka, "-t", trail, "-p", "0", "-o", str(first), "-c", str(end - first)]
+    command = [
+        "kcat", "-C", "-b", kafka, "-X", f"isolation.level={isolation}", "-t", trail, "-p", "0",
+        "-o", str(first), "-c", str(end - first),
+    ]  # fmt: skip
     with open(path, "wb") as file:
         if end > first:
             subprocess.run([*command, "-e", "-q", "-f", "%o %h\\n"], stdout=file, check=True, timeout=120)

@@ -28,6 +28,7 @@ for it:
                  kill it saw the slot's confirmed position below the last committed transaction
   reappended     identities (generation, position, index, part: rule P4) that stand more than once
                  in the trail, as kcat reads it from the log
+  rolled_back    as many stand more than once only where transactions that were rolled back are read, too
   reread         snapshot rows that a later SNAPSHOT_BEGIN of their table voided; no duplicates
 """
 
@@ -252,6 +253,7 @@ def compare(folder):
     delivery = delivered.read_delivery(os.path.join(folder, "client.jsonl"), catalog)
     points = {name: source.lsn(s.point) for name, s in delivery.snapshots.items() if name in catalog}
     truth = tell_truth(history, catalog, points)
+    reappended = count_reappended(os.path.join(folder, "trail.txt"))
     verdict = Verdict()
     judge_snapshots(delivery, truth, catalog, verdict)
     judge_changes(delivery, truth, verdict)
@@ -263,7 +265,8 @@ def compare(folder):
         "out_of_order": verdict.counts["out_of_order"],
         "tables_equal": tables_equal(folder, catalog, truth, delivery, verdict),
         **count_kills(os.path.join(folder, "kills.jsonl")),
-        "reappended": count_reappended(os.path.join(folder, "trail.txt")),
+        "reappended": reappended,
+        "rolled_back": count_reappended(os.path.join(folder, "trail-all.txt")) - reappended,
         "reread": delivery.reread,
     }
     return result, verdict.remarks
@@ -290,15 +293,18 @@ def tables_equal(folder, catalog, truth, delivery, verdict):
     return equal
 
 
-def is_good(result):
-    """Whether a run shows what the demo is there to show."""
+def is_good(result, exactly_once=False):
+    """Whether a run shows what the demo is there to show: that kills repeated records, and the stream took them out; or,
+    exactly once, that what they repeated was rolled back and nobody sees it."""
+    repeated = ("rolled_back" if exactly_once else "reappended", "reread")
     return (
         result["missing"] == result["duplicates"] == result["out_of_order"] == 0
         and result["tables_equal"]
         and result["transactions"] >= LEAST_TRANSACTIONS
         and result["server_kills"] >= LEAST_SERVER_KILLS
         and result["client_kills"] >= LEAST_CLIENT_KILLS
-        and min(result["kills_in_flight"], result["reappended"], result["reread"]) > 0
+        and min(result["kills_in_flight"], *(result[name] for name in repeated)) > 0
+        and not (exactly_once and result["reappended"])
     )
 
 
@@ -308,11 +314,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", help="a recorded run, as collect.py and the client leave it")
-    result, remarks = compare(parser.parse_args().folder)
+    parser.add_argument("--exactly-once", action="store_true", help="no record may stand twice in the log")
+    arguments = parser.parse_args()
+    result, remarks = compare(arguments.folder)
     for remark in remarks:
         print(f"  {remark}")
     print(json.dumps(result, separators=(",", ":")), flush=True)
-    sys.exit(0 if is_good(result) else 1)
+    sys.exit(0 if is_good(result, arguments.exactly_once) else 1)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ Environment:
   SEED=n           another workload and other moments of the kills (default 1)
   DEMO_BREAK=what  drop, dup, swap: damage the client's finished file; nosuppress: run the stream as
                    atLeastOnce. Each must make the comparison fail.
+  DEMO_EXACTLY_ONCE=1  the source writes records and positions in one transaction; no record may then stand twice
+                   in the log, where kills else leave some
   DEMO_KEEP=folder keep the recorded run there, to compare it again
 """
 
@@ -67,6 +69,7 @@ class Demo:
         self.folder = folder
         self.name = NAME
         self.broken = broken
+        self.exactly_once = os.environ.get("DEMO_EXACTLY_ONCE") == "1"
         self.seed = os.environ.get("SEED", "1")
         self.rng = random.Random(f"kills/{self.seed}")
         postgres_port, kafka_port, http_port = processes.free_ports(3)
@@ -74,6 +77,8 @@ class Demo:
         self.binary = None
         self.kafka = kafka.make(log, folder, kafka_port)
         self.server = Server(None, folder, self.kafka, http_port)
+        if self.exactly_once:
+            self.server.configure('[worker]\nexactly_once_source_support = "enabled"\n')
         self.client = Client(self.server, folder)
         self.watch = Watch(self.client.file)
         self.workload = None
@@ -112,7 +117,12 @@ class Demo:
 
     def connector(self):
         """The connector's configuration."""
-        return {
+        # Transactions that are open for long, so that kills fall into them.
+        once = {
+            "exactly.once.support": "required",
+            "transaction.boundary": "interval", "transaction.boundary.interval.ms": "500",
+        }  # fmt: skip
+        return (once if self.exactly_once else {}) | {
             "connector.class": "postgres",
             "database.hostname": "127.0.0.1",
             "database.port": str(self.postgres.port),
@@ -218,7 +228,9 @@ class Demo:
         self.server.start()
 
     def seen_enough(self):
-        """Whether some kill fell on commits in flight, and some record was appended again."""
+        """Whether some kill fell on commits in flight, and some record was appended again where that may be."""
+        if self.exactly_once:
+            return self.killer.in_flight > 0
         list_trail(self.path("trail.txt"), self.kafka.address, NAME)
         return self.killer.in_flight > 0 and count_reappended(self.path("trail.txt")) > 0
 
@@ -257,7 +269,7 @@ class Demo:
             shutil.copyfile(self.path(name), os.path.join(record, name))
         if self.broken in DAMAGES:
             run_script("damage.py", self.broken, os.path.join(record, "client.jsonl"))
-        return run_script("compare.py", record)
+        return run_script("compare.py", record, *(["--exactly-once"] if self.exactly_once else []))
 
     def committed(self):
         """Transactions that stand in the ledger."""

@@ -42,6 +42,11 @@ class Server:
         self.http = f"127.0.0.1:{http_port}"
         self.child = None
 
+    def configure(self, text):
+        """What it reads when it starts."""
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(text)
+
     def start(self):
         """Starts it and waits until REST answers."""
         with open(self.config, "a", encoding="utf-8"):

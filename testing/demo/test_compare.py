@@ -26,6 +26,7 @@ class Run:
         self.identity = identity
         self.truth, self.ledger, self.client = [], [], []
         self.trail = ['0 hw={"v":1,"g":"a","pos":"0","i":0},x=1']
+        self.rolled_back = []
         self.final = {}
         self.kills = [{"killed": "server", "in_flight": True}] * 3 + [{"killed": "client"}] * 2
         self.place = 0x100
@@ -84,6 +85,7 @@ class Run:
             "client.jsonl": self.client,
             "kills.jsonl": [json.dumps(kill) + "\n" for kill in self.kills],
             "trail.txt": [line + "\n" for line in self.trail],
+            "trail-all.txt": [line + "\n" for line in self.trail + self.rolled_back],
         }
         with tempfile.TemporaryDirectory() as folder:
             for name, lines in files.items():
@@ -135,6 +137,7 @@ class Comparison(unittest.TestCase):
             "tables_equal": True,
             "reread": 0,
             "reappended": 0,
+            "rolled_back": 0,
         }
         for name, value in (still | wanted).items():
             self.assertEqual(result[name], value, f"{name}: {run.remarks}")
@@ -272,7 +275,8 @@ class Comparison(unittest.TestCase):
             '3 x={},hw={"v":1,"g":"b","pos":"0","i":0,"part":1}',
             "4 ",
         ]
-        self.expect(run, reappended=1)
+        run.rolled_back = ['2 hw={"v":1,"g":"b","pos":"0","i":0}', '3 hw={"v":1,"g":"c","pos":"0","i":0}']
+        self.expect(run, reappended=1, rolled_back=1)
 
     def test_witnesses_that_disagree_stop_the_comparison(self):
         run = busy_run()
@@ -297,7 +301,8 @@ class Verdict(unittest.TestCase):
 
     GOOD = {
         "transactions": 5000, "events": 1, "missing": 0, "duplicates": 0, "out_of_order": 0, "tables_equal": True,
-        "server_kills": 3, "client_kills": 2, "kills_in_flight": 1, "reappended": 1, "reread": 1,
+        "server_kills": 3, "client_kills": 2, "kills_in_flight": 1, "reappended": 1,
+        "rolled_back": 1, "reread": 1,
     }  # fmt: skip
 
     def test_every_condition_counts(self):
@@ -307,6 +312,12 @@ class Verdict(unittest.TestCase):
             "server_kills": 2, "client_kills": 1, "kills_in_flight": 0, "reappended": 0, "reread": 0,
         }.items():  # fmt: skip
             self.assertFalse(compare.is_good(self.GOOD | {name: value}), name)
+
+    def test_exactly_once_nothing_stands_twice_and_something_was_rolled_back(self):
+        good = self.GOOD | {"reappended": 0}
+        self.assertTrue(compare.is_good(good, exactly_once=True))
+        for name, value in {"reappended": 1, "rolled_back": 0, "missing": 1}.items():
+            self.assertFalse(compare.is_good(good | {name: value}, exactly_once=True), name)
 
 
 class Reading(unittest.TestCase):

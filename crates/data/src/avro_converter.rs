@@ -215,7 +215,9 @@ impl AvroConverter {
             return Ok(registered.clone());
         }
         let avro = AvroSchema::of(schema)?;
-        let id = self.registry.id_of(&key.0, avro.text(), self.auto_register).await?;
+        // Rare and large: on the heap, so that the futures of records that need no registry stay small.
+        let asked = Box::pin(self.registry.id_of(&key.0, avro.text(), self.auto_register));
+        let id = asked.await?;
         let registered = Registered { _schema: schema.clone(), avro, id };
         self.written.lock().put(key, registered.clone());
         Ok(registered)
@@ -239,7 +241,8 @@ impl AvroConverter {
         let avro = match known {
             Some(avro) => avro,
             None => {
-                let avro = AvroSchema::parse(&self.registry.schema_of(id).await?)?;
+                let text = Box::pin(self.registry.schema_of(id)).await?;
+                let avro = AvroSchema::parse(&text)?;
                 self.read.lock().put(id, avro.clone());
                 avro
             }
