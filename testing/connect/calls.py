@@ -223,6 +223,12 @@ def validation(both):
                        "errors.deadletterqueue.context.headers.enable": "x"}.items():  # fmt: skip
         validate(SINK, {**read, key: value})
     validate(SINK, {"name": "shop", "topics.regex": "*", "file": both.file("out.txt")})
+    for key, value in {"acks": "1", "linger.ms": "50", "compression.type": "zstd", "sasl.jaas.config": "x",
+                       "bootstrap.servers": "nowhere:9092", "no.such.setting": "x"}.items():  # fmt: skip
+        validate(SOURCE, {**named, f"producer.override.{key}": value})
+    for key, value in {"isolation.level": "read_uncommitted", "max.poll.records": "7", "group.protocol": "classic"}.items():
+        validate(SINK, {**read, f"consumer.override.{key}": value})
+    validate(SOURCE, {**named, "tabel.include.list": "a"})
     both.call("PUT", f"/connector-plugins/{SOURCE}/config/validate", {"topic": "lines"})
     both.call("PUT", f"/connector-plugins/{SOURCE}/config/validate/", {"connector.class": SOURCE, **named})
 

@@ -20,6 +20,7 @@ from collections import Counter, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
 import calls
+import client_settings
 import compare
 import exceptions
 import openapi
@@ -215,6 +216,7 @@ def main():
         both = Both(folder, judge, ours)
         right = run(both)
         right = is_documented(both, folder) and right
+        right = client_settings.check() and right
     finally:
         ours.stop()
         judge.stop()

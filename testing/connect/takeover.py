@@ -3,7 +3,8 @@
 again, on the same internal topics of one Apache Kafka.
 
 While one of the two lives, the other is refused. Configurations, target states and offsets go on each time:
-every line arrives once, in order, and a connector that was paused stays paused.
+every line arrives once, in order, and a connector that was paused stays paused. Settings of Kafka's clients that mean
+nothing here are taken and told; a connector with a key that is refused fails by name, and keeps its offset.
 
 The last line: {"lines":n,"refused":2,"missing":0,"repeated":0}
 """
@@ -21,6 +22,16 @@ from servers import highwater, processes
 SOON = 60
 # Lines of each of the three lives.
 LINES = 50
+
+# Settings of Kafka's clients that are taken, on the source and on the sink: honoured ones, and those without effect.
+OF_PRODUCER = {"producer.override.linger.ms": "20", "producer.override.compression.type": "lz4", "producer.override.acks": "all"}
+OF_CONSUMER = {"consumer.override.max.poll.records": "20", "consumer.override.fetch.min.bytes": "10"}
+WITHOUT_EFFECT = ("producer.override.compression.type", "consumer.override.fetch.min.bytes")
+# Connectors with a key that is refused: the key, its value, and what is said of it.
+REFUSED = {
+    "misspelt": ("bacth.size", "7", "is not known; did you mean batch.size?"),
+    "elsewhere": ("producer.override.security.protocol", "PLAINTEXT", "cannot be overridden"),
+}
 
 
 class Takeover:
@@ -93,7 +104,8 @@ class Takeover:
         }  # fmt: skip
         idle = source | {"topic": "idle", "file": self.file("idle.txt")}
         sink = text | {"connector.class": "FileStreamSink", "file": self.file("out.txt"), "topics": "lines"}
-        for name, config in (("source", source), ("idle", idle), ("sink", sink)):
+        others = {name: source | {"topic": name, key: value} for name, (key, value, _) in REFUSED.items()}
+        for name, config in {"source": source | OF_PRODUCER, "idle": idle, "sink": sink | OF_CONSUMER, **others}.items():
             self.ask(self.judge.address, "POST", "/connectors", {"name": name, "config": config})
         self.ask(self.judge.address, "PUT", "/connectors/idle/pause")
 
@@ -104,10 +116,36 @@ class Takeover:
         self.wait_for(address, "idle", "PAUSED")
         self.wait_for_all(who)
         config = self.ask(address, "GET", "/connectors/source/config")
-        assert config["file"] == self.file("in.txt"), config
-        stored = lambda: self.ask(address, "GET", "/connectors/source/offsets")["offsets"]  # noqa: E731
+        assert config["file"] == self.file("in.txt") and OF_PRODUCER.items() <= config.items(), config
         size = os.path.getsize(self.file("in.txt"))
-        processes.wait_until("the offset is stored", SOON, lambda: stored() and stored()[0]["offset"]["position"] == size)
+        self.wait_for_offset(address, "source", size)
+
+    def wait_for_offset(self, address, name, position):
+        """Waits until a source's offset is stored."""
+        stored = lambda: self.ask(address, "GET", f"/connectors/{name}/offsets")["offsets"]  # noqa: E731
+        processes.wait_until("the offset is stored", SOON, lambda: stored() and stored()[0]["offset"]["position"] == position)
+
+    def look_at_refused(self, address):
+        """All others run at Kafka Connect, and bring what is there."""
+        for name in REFUSED:
+            self.wait_for(address, name, "RUNNING")
+            self.wait_for_offset(address, name, os.path.getsize(self.file("in.txt")))
+
+    def ours_refuses(self, position):
+        """Ours says which key is refused, keeps the offset, and tells which keys change nothing."""
+        for name, (key, _, said) in REFUSED.items():
+            processes.wait_until(f"{name} fails", SOON, lambda name=name: (self.state(self.ours.http, name) or ("", []))[0] == "FAILED")
+            status = self.ask(self.ours.http, "GET", f"/connectors/{name}/status")
+            assert f"{key} {said}" in status["connector"]["trace"] and not status["tasks"], status
+            self.wait_for_offset(self.ours.http, name, position)
+        command = [self.binary, "doctor", "--url", f"http://{self.ours.http}", "--output", "json"]
+        doctor = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False).stdout
+        with open(self.ours.log, encoding="utf-8") as file:
+            warned = [line for line in file if "have no effect" in line]
+        for key in WITHOUT_EFFECT:
+            assert key in doctor and "CONNECTOR_KEY_WITHOUT_EFFECT" in doctor, doctor
+            assert len([line for line in warned if key in line]) == 1, warned
+        assert "producer.override.acks" not in doctor, doctor
 
     def ours_is_refused(self):
         """Ours does not start while Kafka Connect's worker lives."""
@@ -131,16 +169,20 @@ class Takeover:
         try:
             self.create()
             self.look(self.judge.address, "Kafka Connect")
+            self.look_at_refused(self.judge.address)
             self.ours_is_refused()
             processes.stop(self.judge.child)
+            position = os.path.getsize(self.file("in.txt"))
             self.append()
             self.ours.start()
             self.look(self.ours.http, "Highwater")
+            self.ours_refuses(position)
             self.theirs_is_refused()
             self.ours.stop()
             self.append()
             self.judge.start_worker()
             self.look(self.judge.address, "Kafka Connect once more")
+            self.look_at_refused(self.judge.address)
         finally:
             if self.ours.child is not None:
                 self.ours.stop()

@@ -9,6 +9,7 @@ use highwater_connector::{
     ConfigKey, Importance, KeyType, SinkConnector as _, SourceConnector as _,
 };
 use highwater_log::{TOPIC_SETTINGS, TopicSetting};
+use highwater_worker::{CLIENT_SETTINGS, ClientSettings, Fate};
 
 fn page() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration.md")
@@ -86,6 +87,43 @@ fn topic_table() -> String {
     };
     let rows: String = TOPIC_SETTINGS.iter().map(row).collect();
     format!("| key | default | what it does |\n|---|---|---|\n{rows}")
+}
+
+/// Overrides that are keys of the worker.
+fn honoured_table() -> String {
+    let keys = [highwater_worker::worker_keys(), highwater_worker::sink_keys()].concat();
+    let rows: String = keys.iter().filter(|key| key.name.contains(".override.")).map(row).collect();
+    format!("| key | values | default | importance | what it does |\n|---|---|---|---|---|\n{rows}")
+}
+
+/// Settings of Kafka's clients that change nothing, or that are refused.
+fn client_table(fate: Fate) -> String {
+    let coded = |texts: &[&str]| {
+        let code =
+            |text: &&str| if text.is_empty() { "empty".to_owned() } else { format!("`{text}`") };
+        texts.iter().map(code).collect::<Vec<_>>().join(", ")
+    };
+    let row = |group: &ClientSettings| {
+        let clients: Vec<_> = group.clients.iter().map(|client| client.name()).collect();
+        let (names, met) = (coded(group.names), coded(group.met));
+        format!("| {names} | {} | {met} | {} |\n", clients.join(", "), group.reason)
+    };
+    let rows: String = CLIENT_SETTINGS.iter().filter(|group| group.fate == fate).map(row).collect();
+    let head = match fate {
+        Fate::WithoutEffect => "| setting | of | what is done anyway | why it changes nothing |",
+        Fate::Refused => "| setting | of | taken all the same | why it is refused |",
+    };
+    format!("{head}\n|---|---|---|---|\n{rows}")
+}
+
+#[test]
+fn the_reference_of_client_overrides_says_what_the_code_says() {
+    let page = page().with_file_name("client-overrides.md");
+    let text = std::fs::read_to_string(&page).expect("the reference is there");
+    let fresh = with_section(&text, "honoured", &honoured_table());
+    let fresh = with_section(&fresh, "without effect", &client_table(Fate::WithoutEffect));
+    let fresh = with_section(&fresh, "refused", &client_table(Fate::Refused));
+    holds(&page, &fresh);
 }
 
 #[test]

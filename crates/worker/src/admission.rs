@@ -9,6 +9,7 @@ use crate::keys;
 use crate::ownership;
 use crate::pipeline::Properties;
 use crate::plan::Plan;
+use crate::plans::Planned;
 use crate::rest_error::Refusal;
 use crate::secrets;
 
@@ -30,12 +31,20 @@ impl Herder {
                  ({name})"
             )));
         }
+        self.judged(name, properties).await.map_err(Refusal::Invalid)
+    }
+
+    /// What follows from a configuration that somebody gives, with the secrets that are stored in place of
+    /// their masks.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) async fn judged(&self, name: &str, properties: &mut Properties) -> Planned {
         let stored = self.configs().properties(name).cloned();
-        secrets::unmask(self.plugin(&properties.clone()), properties, stored.as_ref())
-            .map_err(Refusal::Invalid)?;
-        let plan = self.planned(name, properties, &[]).await.map_err(Refusal::Invalid)?;
-        self.check_owner(&plan).map_err(Refusal::Invalid)?;
-        self.check_claims(&plan).map_err(Refusal::Invalid)?;
+        secrets::unmask(self.plugin(&properties.clone()), properties, stored.as_ref())?;
+        let plan = self.planned(name, properties, &[]).await?;
+        self.check_owner(&plan)?;
+        self.check_claims(&plan)?;
         Ok(plan)
     }
 

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::client_overrides::{self, WithoutEffect};
 use crate::connector_runner::Handle;
 use crate::health;
 use crate::herder::Herder;
@@ -60,6 +61,7 @@ async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
     // Its source would say the same again.
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     findings.extend(of_secrets(&herder, &name));
+    findings.extend(herder.plan(&name).ok().and_then(|plan| of_keys(&plan.without_effect)));
     if !failed {
         findings.extend(of_source(&herder, &name).await);
     }
@@ -123,6 +125,21 @@ fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
             format!("its configuration holds the value of {keys}"),
             "whoever may read the topic highwater.configs, the data folder or a backup of it can read it",
             "refer to it instead, such as ${file:/run/secrets/shop.properties:password}, then change the password; docs/how-to/secrets.md shows how",
+        )
+    })
+}
+
+/// Keys that are taken and change nothing.
+fn of_keys(without_effect: &[WithoutEffect]) -> Option<Finding> {
+    (!without_effect.is_empty()).then(|| {
+        Finding::new(
+            Severity::Note,
+            "CONNECTOR_KEY_WITHOUT_EFFECT",
+            format!("keys that change nothing: {}", client_overrides::listed(without_effect)),
+            "they are settings of Kafka's Java clients, which Kafka Connect hands on",
+            "leave them for a way back to Kafka Connect, or take each out: PATCH \
+             /connectors/NAME/config with the key and a null"
+                .replace("NAME", highwater_connector::CONNECTOR_NAME),
         )
     })
 }
@@ -197,6 +214,17 @@ mod tests {
         let stopped = found(None, None).unwrap().of("shop");
         assert!(stopped.what.contains("stopped since"), "{}", stopped.what);
         assert_eq!(stopped.remedy, "highwater connector resume shop");
+    }
+
+    #[test]
+    fn keys_that_change_nothing_are_one_note() {
+        assert_eq!(of_keys(&[]), None);
+        let key = |key: &str| WithoutEffect { key: key.to_owned(), reason: "it is so" };
+        let note = of_keys(&[key("producer.override.acks"), key("admin.override.client.id")]);
+        let note = note.unwrap().of("shop");
+        assert_eq!((note.code, note.severity), ("CONNECTOR_KEY_WITHOUT_EFFECT", Severity::Note));
+        assert!(note.what.contains("producer.override.acks (it is so); admin.override.client.id"));
+        assert!(note.remedy.contains("/connectors/shop/config"), "{}", note.remedy);
     }
 
     #[tokio::test(start_paused = true)]

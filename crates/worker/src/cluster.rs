@@ -6,9 +6,29 @@ use highwater_kafka::{
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::WorkerConfig;
 use crate::settings::WriterFactory;
+
+/// How a writer sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending {
+    /// Largest record, with key and headers.
+    pub(crate) max_record_bytes: usize,
+    /// How long a batch may wait to grow.
+    pub(crate) linger: Duration,
+    /// How long a record may stay unacknowledged.
+    pub(crate) delivery_timeout: Duration,
+}
+
+impl Sending {
+    /// Records up to this size, as it is sent where nobody says otherwise.
+    pub(crate) const fn up_to(max_record_bytes: usize) -> Self {
+        let (linger, delivery_timeout) = (Duration::from_millis(5), Duration::from_secs(120));
+        Self { max_record_bytes, linger, delivery_timeout }
+    }
+}
 
 /// Connections to the log.
 #[derive(Clone)]
@@ -45,17 +65,17 @@ impl Cluster {
         before.is_some_and(|lease| !lease.holds())
     }
 
-    /// A writer whose requests may hold a record of `max_record_bytes`; with `transactions`, in
-    /// these.
+    /// A writer that sends so; with `transactions`, in these.
     pub(crate) fn writer(
         &self,
-        max_record_bytes: usize,
+        sending: Sending,
         transactions: Option<TransactionSettings>,
     ) -> Result<Box<dyn Writer>, KafkaError> {
         let mut settings = WriterSettings::new(self.reader.bootstrap());
+        (settings.linger, settings.delivery_timeout) = (sending.linger, sending.delivery_timeout);
         settings.transactions = transactions;
         settings.lease.clone_from(&self.lease.lock());
-        settings.max_request_bytes = max_record_bytes.saturating_add(REQUEST_OVERHEAD);
+        settings.max_request_bytes = sending.max_record_bytes.saturating_add(REQUEST_OVERHEAD);
         settings.max_in_flight_bytes = settings.max_in_flight_bytes.max(settings.max_request_bytes);
         (self.writers)(&settings)
     }

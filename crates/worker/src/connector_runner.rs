@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use crate::assignment::Work;
+use crate::client_overrides::{self, WithoutEffect};
 use crate::counters;
 use crate::plan::{Plan, TaskPlan};
 use crate::runner::{self, Line, Shared, failed};
@@ -83,6 +84,7 @@ impl Handle {
         let runner = ConnectorRunner {
             name: name.to_owned(),
             version: None,
+            without_effect: Vec::new(),
             wishes,
             status,
             here: seen,
@@ -172,6 +174,8 @@ fn task_wish(plan: &TaskPlan, paused: bool) -> runner::Wish {
 struct ConnectorRunner {
     name: String,
     version: Option<&'static str>,
+    /// What it has warned of.
+    without_effect: Vec<WithoutEffect>,
     wishes: watch::Receiver<Wish>,
     status: watch::Sender<Status>,
     /// What others see of its part.
@@ -273,9 +277,22 @@ impl ConnectorRunner {
 
     async fn enter(&mut self, plan: &Plan, state: State, activity: &str) {
         self.version = plan.tasks.first().map(TaskPlan::version);
+        self.warn_of(&plan.without_effect);
         self.stand(state, None, activity).await;
         // What was kept while it did not run is for its tasks to say from now on.
         self.status.send_modify(|status| status.held = None);
+    }
+
+    /// Says once which keys of its configuration change nothing.
+    fn warn_of(&mut self, without_effect: &[WithoutEffect]) {
+        if !self.portion.has_connector() || self.without_effect == without_effect {
+            return;
+        }
+        self.without_effect = without_effect.to_vec();
+        if !without_effect.is_empty() {
+            let keys = client_overrides::listed(without_effect);
+            tracing::warn!("keys of its configuration have no effect: {keys}");
+        }
     }
 
     /// Fences those who ran its tasks before, whether any of them is here or not, and waits for

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use highwater_connector::{ConnectorError, LogRecord, TopicPartition};
 use highwater_kafka::{NewTopic, OutgoingRecord, Writer};
 
-use crate::cluster::{Cluster, log_error};
+use crate::cluster::{Cluster, Sending, log_error};
 use crate::tolerance::{DeadLetterSettings, Stage};
 
 /// Why a record is bad, and whose it is.
@@ -34,12 +34,12 @@ impl DeadLetters {
     pub(crate) async fn open(
         settings: DeadLetterSettings,
         cluster: &Cluster,
-        max_record_bytes: usize,
+        sending: Sending,
     ) -> Result<Self, ConnectorError> {
         let replication = settings.replication;
         let topic = NewTopic { replication, ..NewTopic::of_one(&settings.topic) };
         cluster.admin.create_durable_topic(&topic).await.map_err(|error| log_error(&error))?;
-        let writer = cluster.writer(max_record_bytes, None).map_err(|error| log_error(&error))?;
+        let writer = cluster.writer(sending, None).map_err(|error| log_error(&error))?;
         Ok(Self { settings, writer, under_way: VecDeque::new() })
     }
 

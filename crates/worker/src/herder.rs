@@ -345,6 +345,9 @@ fn unplannable(name: &str, problems: &[Problem]) -> ConnectorError {
         "CONFIG_INVALID",
         ErrorKind::Configuration,
         format!("the stored configuration cannot be run: {}", list.join("; ")),
-        format!("PUT /connectors/{name}/config with a configuration that fits"),
+        format!(
+            "PUT /connectors/{name}/config with a configuration that fits, or PATCH it with a null for a \
+             key that is to go"
+        ),
     )
 }

@@ -2,7 +2,7 @@
 
 use highwater_kafka::{Journal, OutgoingRecord};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Sending};
 
 /// Largest record of state: a configuration with a generous certificate in it.
 const MAX_RECORD_BYTES: usize = 4 << 20;
@@ -10,7 +10,7 @@ const MAX_RECORD_BYTES: usize = 4 << 20;
 /// What writes them.
 pub(crate) fn journal(cluster: &Cluster) -> Journal {
     let cluster = cluster.clone();
-    Journal::new(move || cluster.writer(MAX_RECORD_BYTES, None))
+    Journal::new(move || cluster.writer(Sending::up_to(MAX_RECORD_BYTES), None))
 }
 
 /// A record of a topic of state: text key, JSON value or tombstone.

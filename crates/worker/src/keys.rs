@@ -8,6 +8,7 @@ use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Pro
 use crate::WorkerConfig;
 use crate::backoff::Backoff;
 use crate::boundary::Boundary;
+use crate::cluster::Sending;
 use crate::exactly_once::{Asked, Delivery, Transactions};
 use crate::record_keys::{self, ErrorSettings};
 use crate::topic_creation::{self, TopicCreation};
@@ -37,6 +38,8 @@ const TRANSACTION_INTERVAL: &str = "transaction.boundary.interval.ms";
 const TRANSACTION_TIMEOUT: &str = "producer.override.transaction.timeout.ms";
 /// Key of the largest record.
 pub(crate) const MAX_RECORD: &str = "producer.override.max.request.size";
+const LINGER: &str = "producer.override.linger.ms";
+const DELIVERY_TIMEOUT: &str = "producer.override.delivery.timeout.ms";
 const RETENTION_MS: &str = "trail.retention.ms";
 const RETENTION_BYTES: &str = "trail.retention.bytes";
 /// Keys of the group that takes what no other does; see `topic_creation`.
@@ -60,7 +63,8 @@ pub(crate) struct TaskSettings {
     pub(crate) backoff: Backoff,
     /// What is done about records that cannot be handled.
     pub(crate) errors: ErrorSettings,
-    pub(crate) max_record_bytes: usize,
+    /// How its writer sends.
+    pub(crate) sending: Sending,
     /// What the connector asks for.
     pub(crate) exactly_once: Asked,
     /// What it gets.
@@ -76,6 +80,7 @@ pub(crate) struct TaskSettings {
 /// The keys that every connector may carry beside its own, in the order of the reference.
 pub fn worker_keys() -> Vec<ConfigKey> {
     let mut keys = run_keys();
+    keys.extend(sending_keys());
     keys.extend(record_keys::error_keys());
     keys.extend(transaction_keys());
     keys.extend(topic_keys());
@@ -181,12 +186,33 @@ fn run_keys() -> Vec<ConfigKey> {
             Importance::Medium,
             "Greatest time in milliseconds between two attempts; the first is 300, then doubled.",
         ),
+    ]
+}
+
+/// How a writer sends; see `client_overrides`.
+fn sending_keys() -> Vec<ConfigKey> {
+    vec![
         ConfigKey::new(
             MAX_RECORD,
-            times(1024, 1 << 30),
+            number(1024, 1 << 30),
             Some("10485760"),
             Importance::Medium,
             "Largest record in bytes, with key and headers. The task stops at a larger one.",
+        ),
+        ConfigKey::new(
+            LINGER,
+            number(0, 60_000),
+            Some("5"),
+            Importance::Low,
+            "How long a batch of records waits to grow, in milliseconds.",
+        ),
+        ConfigKey::new(
+            DELIVERY_TIMEOUT,
+            number(1_000, i64::from(i32::MAX)),
+            Some("120000"),
+            Importance::Low,
+            "How long a record may stay unacknowledged, in milliseconds, before the task fails and is \
+             started again.",
         ),
     ]
 }
@@ -337,7 +363,11 @@ impl TaskSettings {
                 .filter(|topic| !topic.is_empty()),
             backoff: Backoff { cap: millis(RETRY_DELAY_MAX), give_up_after },
             errors: ErrorSettings::of(config),
-            max_record_bytes: max_record_bytes(config),
+            sending: Sending {
+                max_record_bytes: max_record_bytes(config),
+                linger: millis(LINGER),
+                delivery_timeout: millis(DELIVERY_TIMEOUT),
+            },
             exactly_once: match config.text(EXACTLY_ONCE) {
                 "required" => Asked::Required,
                 _ => Asked::Requested,
@@ -387,6 +417,8 @@ fn defaults(
 
 #[cfg(test)]
 mod tests {
+    use highwater_kafka::WriterSettings;
+
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Result<TaskSettings, Vec<Problem>> {
@@ -406,6 +438,19 @@ mod tests {
         assert_eq!(settings.flush_interval, Duration::from_millis(250));
         assert_eq!(settings.retention_ms, "604800000");
         assert_eq!(settings.backoff.give_up_after, None);
+    }
+
+    #[test]
+    fn what_no_connector_says_of_sending_is_as_the_writers_have_it() {
+        let (own, writer) = (read(&[]).unwrap().sending, WriterSettings::new("127.0.0.1:9092"));
+        let rest = Sending::up_to(own.max_record_bytes);
+        for sending in [own, rest] {
+            assert_eq!(sending.linger, writer.linger);
+            assert_eq!(sending.delivery_timeout, writer.delivery_timeout);
+        }
+        let said = read(&[(LINGER, "0"), (DELIVERY_TIMEOUT, "2147483647")]).unwrap().sending;
+        assert_eq!(said.linger, Duration::ZERO);
+        assert_eq!(said.delivery_timeout, Duration::from_millis(2_147_483_647));
     }
 
     #[test]

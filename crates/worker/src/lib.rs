@@ -39,6 +39,8 @@ mod assignment;
 mod backoff;
 mod boundary;
 mod checkup;
+mod client_overrides;
+mod client_settings;
 mod cluster;
 mod configs;
 mod connector_changes;
@@ -131,6 +133,7 @@ mod topic_creation;
 mod topics;
 mod worker;
 
+pub use client_settings::{CLIENT_SETTINGS, Client, ClientSettings, Fate};
 pub use counters::describe_metrics;
 pub use highwater_data::Role;
 pub use keys::worker_keys;

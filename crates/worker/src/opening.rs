@@ -128,7 +128,7 @@ async fn writer(pipeline: &Pipeline, cluster: &Cluster) -> Result<Box<dyn Writer
             Some(own.of_task(&cluster.group_id, &pipeline.name, pipeline.task))
         }
     };
-    let writer = cluster.writer(pipeline.settings.max_record_bytes, transactions);
+    let writer = cluster.writer(pipeline.settings.sending, transactions);
     let mut writer = writer.map_err(|error| log_error(&error))?;
     writer.begin().await.map_err(|error| log_error(&error))?;
     Ok(writer)
@@ -151,8 +151,7 @@ async fn outbox(
         }
     };
     let ledger = Ledger::new(cover, tail, Instant::now().into());
-    let limit = pipeline.settings.max_record_bytes;
-    Ok(Outbox::new(writer, contract, ledger, slot, limit, topics))
+    Ok(Outbox::new(writer, contract, ledger, slot, pipeline.settings.sending, topics))
 }
 
 async fn task_topics(pipeline: &Pipeline, cluster: &Cluster) -> Result<TaskTopics, ConnectorError> {

@@ -14,16 +14,16 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::boundary::Boundaries;
-use crate::cluster::log_error;
+use crate::cluster::{Sending, log_error};
 use crate::ledger::{Ledger, Pending};
 use crate::meter::TaskMeter;
 use crate::offsets;
 use crate::pulse::Pulse;
 use crate::task_topics::TaskTopics;
 
-/// How long the log may take to acknowledge what is in flight: above the writer's own time-out,
-/// which says more about the cause.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(180);
+/// How much longer than the writer's own time-out the log may take to acknowledge what is in flight:
+/// that one says more about the cause.
+const SETTLE_GRACE: Duration = Duration::from_secs(60);
 
 /// Bytes of a record beside its key, value and headers: lengths, deltas and the batch around it.
 const RECORD_OVERHEAD: usize = 128;
@@ -64,8 +64,7 @@ pub(crate) struct Outbox {
     contract: Contract,
     ledger: Ledger,
     slot: OffsetSlot,
-    /// Bound of a record, in bytes.
-    limit: usize,
+    sending: Sending,
     topics: TaskTopics,
     /// Records acknowledged that nobody has asked for yet.
     acknowledged: u64,
@@ -80,13 +79,13 @@ impl Outbox {
         contract: Contract,
         ledger: Ledger,
         slot: OffsetSlot,
-        limit: usize,
+        sending: Sending,
         topics: TaskTopics,
     ) -> Self {
         let pulse = Pulse::default();
         let (acknowledged, stored) = (0, None);
         let meter = Arc::default();
-        Self { writer, contract, ledger, slot, limit, topics, acknowledged, stored, pulse, meter }
+        Self { writer, contract, ledger, slot, sending, topics, acknowledged, stored, pulse, meter }
     }
 
     /// Counts there from now on.
@@ -123,7 +122,10 @@ impl Outbox {
             return Err(without_key(&outgoing));
         }
         let size = size_of(&outgoing);
-        let limit = RecordLimit { connector: self.limit, topic: facts.max_message_bytes };
+        let limit = RecordLimit {
+            connector: self.sending.max_record_bytes,
+            topic: facts.max_message_bytes,
+        };
         if !limit.admits(size) {
             return Err(too_large(&outgoing, size, &limit));
         }
@@ -183,11 +185,12 @@ impl Outbox {
 
     /// Waits until everything that was sent is acknowledged.
     pub(crate) async fn settle(&mut self) -> Result<(), ConnectorError> {
-        match tokio::time::timeout(SETTLE_TIMEOUT, self.settle_unbounded()).await {
+        let limit = self.sending.delivery_timeout + SETTLE_GRACE;
+        match tokio::time::timeout(limit, self.settle_unbounded()).await {
             Ok(settled) => settled,
             Err(_) => {
                 self.ledger.failed();
-                let what = format!("the log acknowledged nothing for {SETTLE_TIMEOUT:?}");
+                let what = format!("the log acknowledged nothing for {limit:?}");
                 Err(ConnectorError::again("LOG_SILENT", ErrorKind::Log, what))
             }
         }

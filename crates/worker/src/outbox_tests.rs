@@ -34,7 +34,8 @@ fn outbox(writer: &MemoryWriter, limit: usize, facts: TopicFacts) -> Outbox {
     };
     let ledger = Ledger::new(Cover::Acknowledged, Tail::default(), std::time::Instant::now());
     let topics = TaskTopics::fixed([("shop".into(), facts)]);
-    Outbox::new(Box::new(writer.clone()), Contract::AtLeastOnce, ledger, slot, limit, topics)
+    let (writer, sending) = (Box::new(writer.clone()), Sending::up_to(limit));
+    Outbox::new(writer, Contract::AtLeastOnce, ledger, slot, sending, topics)
 }
 
 const WIDE: usize = 1 << 20;

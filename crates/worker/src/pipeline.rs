@@ -8,6 +8,7 @@ use highwater_connector::{
 };
 
 use crate::WorkerConfig;
+use crate::client_overrides::{self, without_overrides};
 use crate::exactly_once;
 use crate::isolation::isolated;
 use crate::keys::{self, TaskSettings};
@@ -171,11 +172,12 @@ fn parse_resolved(
     worker: &WorkerConfig,
 ) -> Result<(TaskSettings, Config), Vec<Problem>> {
     let settings = TaskSettings::read(properties, worker);
-    let mut known = properties.clone();
+    let mut known = without_overrides(properties, connector.config());
     known.retain(|key, _| !topic_creation::is_of_a_group(key));
     let config = own_config(connector, &known);
+    let overrides = client_overrides::problems(properties, &keys::worker_keys());
     match (settings, config) {
-        (Ok(settings), Ok(config)) => {
+        (Ok(settings), Ok(config)) if overrides.is_empty() => {
             let problems = exactly_once::problems(
                 worker.exactly_once,
                 settings.exactly_once,
@@ -188,6 +190,7 @@ fn parse_resolved(
         (settings, config) => {
             let mut problems = settings.err().unwrap_or_default();
             problems.extend(config.err().unwrap_or_default());
+            problems.extend(overrides);
             Err(problems)
         }
     }

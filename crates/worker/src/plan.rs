@@ -7,6 +7,7 @@ use highwater_connector::{
 };
 
 use crate::WorkerConfig;
+use crate::client_overrides::{WithoutEffect, without_effect};
 use crate::isolation;
 use crate::keys::{self, TaskSettings};
 use crate::offset_topics;
@@ -16,6 +17,7 @@ use crate::plugin_versions;
 use crate::plugins::{Plugin, Plugins};
 use crate::references::has_reference;
 use crate::scrub::Scrub;
+use crate::sink_keys::sink_keys;
 use crate::sink_opening::SinkPipeline;
 use crate::task_configs;
 
@@ -92,6 +94,8 @@ pub(crate) struct Plan {
     pub(crate) tasks: Vec<TaskPlan>,
     /// The tasks' configurations as they are stored.
     pub(crate) stored: Vec<Properties>,
+    /// Keys that are taken and change nothing.
+    pub(crate) without_effect: Vec<WithoutEffect>,
 }
 
 impl Plan {
@@ -205,6 +209,7 @@ fn divide(
             .into_iter()
             .map(|task| task_configs::stored(task, connector.classes()))
             .collect(),
+        without_effect: without_effect(properties, &keys::worker_keys()),
     })
 }
 
@@ -230,6 +235,7 @@ fn multiply(
         settings: first.settings.clone(),
         tasks: [first].into_iter().chain(others).map(TaskPlan::Sink).collect(),
         stored,
+        without_effect: without_effect(properties, &[keys::worker_keys(), sink_keys()].concat()),
     })
 }
 

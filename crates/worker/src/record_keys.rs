@@ -162,12 +162,18 @@ pub(crate) fn of_parts(properties: &Properties, known: impl Fn(&str) -> bool) ->
     properties.keys().filter(|key| is_part(key) && !known(key)).cloned().collect()
 }
 
-/// Whether a key is the password of a converter.
-pub(crate) fn is_secret_of_part(key: &str) -> bool {
-    let Some(option) = part_option(key) else { return false };
+/// The name of an option of a converter, a transform or a predicate, without its place and what that is
+/// called.
+pub(crate) fn option_of_part(key: &str) -> Option<&str> {
+    let option = part_option(key)?;
+    if key.contains(".converter.") { Some(option) } else { Some(option.split_once('.')?.1) }
+}
+
+/// Whether an option is a converter's password; none of one that no converter has.
+pub(crate) fn is_password_of_converter(option: &str) -> Option<bool> {
     let classes = converters(Role::Value);
     let mut keys = classes.iter().filter_map(|class| converter_keys(class)).flatten();
-    keys.any(|key| key.name == option && key.key_type == KeyType::Password)
+    keys.find(|key| key.name == option).map(|key| key.key_type == KeyType::Password)
 }
 
 /// The options behind the prefix of a converter, without it.

@@ -3,6 +3,7 @@
 use highwater_connector::{ConfigKey, Importance, KeyType, Problem};
 use serde_json::{Value, json};
 
+use crate::client_overrides;
 use crate::keys;
 use crate::pipeline::Properties;
 use crate::plugin_kinds;
@@ -49,6 +50,16 @@ impl Described {
     /// A key of a transform or predicate, without its prefix.
     pub(crate) fn of_transform(key: &ConfigKey) -> Self {
         Self::of(key, None)
+    }
+
+    /// A setting of one of Kafka's clients, which is text to us.
+    pub(crate) fn of_override(key: &str) -> Self {
+        let secret = client_overrides::is_secret(key);
+        let key_type = if secret { KeyType::Password } else { KeyType::String };
+        let text = "A setting of Kafka's clients; see the reference of client overrides.";
+        let unnamed = ConfigKey::new("", key_type, Some(""), Importance::Medium, text);
+        let (name, title) = (key.to_owned(), key.to_owned());
+        Self { name, title, ..Self::of(&unnamed, None).without_default(false) }
     }
 
     fn of(key: &ConfigKey, place: Option<&Place>) -> Self {

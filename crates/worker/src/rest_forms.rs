@@ -4,6 +4,7 @@
 use highwater_connector::{ConfigKey, Importance, KeyType};
 use highwater_data::Role;
 
+use crate::client_overrides;
 use crate::keys;
 use crate::pipeline::Properties;
 use crate::plugin_kinds::{self, VERSION};
@@ -48,6 +49,10 @@ pub(crate) fn of_config(
     defaults: &DefaultConverters,
 ) -> Vec<Described> {
     let mut all = of_plugin(plugin);
+    let known = |key: &str| all.iter().any(|known| known.name == key);
+    let overrides = given.keys().filter(|key| client_overrides::is_override(key) && !known(key));
+    let overrides: Vec<_> = overrides.map(|key| Described::of_override(key)).collect();
+    all.extend(overrides);
     if !plugin.has_values() {
         return all;
     }

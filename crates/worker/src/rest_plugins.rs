@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::keys;
 use crate::pipeline::Properties;
-use crate::plan;
 use crate::plugin_kinds::{self, Part, VERSION};
 use crate::plugins::Plugin;
 use crate::rest::App;
@@ -107,8 +106,8 @@ pub(crate) async fn validate(
         ))
     };
     let plugin = herder.plugins.find(&class).ok_or_else(unknown)?;
-    let planned =
-        plan::within_time(name_of(&given), &given, &[], &herder.plugins, &herder.config).await;
+    let mut unmasked = given.clone();
+    let planned = herder.judged(name_of(&given), &mut unmasked).await;
     let problems = planned.err().unwrap_or_default();
     let keys = forms::of_config(plugin, &given, &herder.config.converters);
     Ok(Json(verdict(&class, &keys, &given, problems)))

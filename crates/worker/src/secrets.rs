@@ -4,29 +4,44 @@ use std::collections::BTreeMap;
 
 use highwater_connector::{KeyType, Problem};
 
+use crate::client_overrides;
 use crate::plugins::Plugin;
-use crate::record_keys::is_secret_of_part;
+use crate::record_keys::{is_password_of_converter, option_of_part};
 use crate::references::is_reference;
 
 /// What is shown in place of a password.
 pub(crate) const MASK: &str = "********";
 
-/// Parts of key names that are taken for passwords when the class is not known here.
-const SUSPECT: [&str; 5] = ["password", "secret", "token", "credential", "private.key"];
+/// Parts of key names that are taken for passwords where the key is not known: that of a class which is
+/// not here, or a mistyped one.
+const SUSPECT: [&str; 8] = [
+    "password",
+    "passphrase",
+    "secret",
+    "token",
+    "credential",
+    "private.key",
+    "jaas.config",
+    "user.info",
+];
 
 /// Whether the value of `key` must never be shown.
 fn is_secret(plugin: Option<&Plugin>, key: &str) -> bool {
-    if is_secret_of_part(key) {
-        return true;
+    if let Some(option) = option_of_part(key) {
+        return is_password_of_converter(option).unwrap_or_else(|| is_suspect(option));
     }
-    match plugin {
-        Some(plugin) => plugin
-            .config()
-            .keys()
-            .iter()
-            .any(|defined| defined.name == key && defined.key_type == KeyType::Password),
-        None => SUSPECT.iter().any(|part| key.to_ascii_lowercase().contains(part)),
+    if client_overrides::is_override(key) {
+        return client_overrides::is_secret(key);
     }
+    let own = plugin.map(|plugin| plugin.config().keys()).unwrap_or_default();
+    match own.iter().find(|own| own.name == key) {
+        Some(own) => own.key_type == KeyType::Password,
+        None => is_suspect(key),
+    }
+}
+
+fn is_suspect(name: &str) -> bool {
+    SUSPECT.iter().any(|part| name.to_ascii_lowercase().contains(part))
 }
 
 /// Whether the value of `key` is a secret that is written out.
@@ -118,6 +133,28 @@ mod tests {
         assert_eq!(shown["database.password"], "${env:PGPASSWORD}");
         assert_eq!((shown["api.token"].as_str(), shown["a.secret"].as_str()), (MASK, MASK));
         assert_eq!(literal(None, &stored), ["a.secret", "api.token"]);
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown_wherever_it_stands() {
+        for key in [
+            "consumer.override.sasl.jaas.config",
+            "producer.override.sasl.jas.config",
+            "producer.overide.sasl.jaas.config",
+            "value.converter.basic.auth.user.info",
+            "value.converter.schema.registry.ssl.keystore.password",
+            "transforms.a.vault.token",
+        ] {
+            assert_eq!(masked(None, &map(&[(key, "s3cret")]))[key], MASK, "{key}");
+        }
+        for key in [
+            "producer.override.acks",
+            "consumer.override.group.id",
+            "transforms.token.type",
+            "value.converter.basic.auth.credentials.source",
+        ] {
+            assert_eq!(masked(None, &map(&[(key, "shown")]))[key], "shown", "{key}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use crate::WorkerConfig;
+use crate::client_overrides::{self, without_overrides};
 use crate::cluster::Cluster;
 use crate::dead_letters::DeadLetters;
 use crate::keys::{self, TaskSettings};
@@ -91,12 +92,15 @@ impl SinkPipeline {
         let mut also = keys::worker_keys();
         also.extend(record_keys());
         also.extend(sink_keys());
-        let others = without_parts(properties);
+        let others = without_overrides(&without_parts(properties), connector.config());
         let config = connector.config().parse(&others, &also).map_err(&mut keep).ok();
         let settings = TaskSettings::read(properties, worker).map_err(&mut keep).ok();
         let sink = SinkSettings::read(name, task, properties).map_err(&mut keep).ok();
+        keep(client_overrides::problems(properties, &also));
         match (config, settings, sink) {
-            (Some(config), Some(settings), Some(sink)) => Ok((config, settings, sink)),
+            (Some(config), Some(settings), Some(sink)) if problems.is_empty() => {
+                Ok((config, settings, sink))
+            }
             _ => Err(problems),
         }
     }
@@ -118,8 +122,9 @@ pub(crate) async fn open(
     let tolerance = Tolerance::of(settings);
     let dead_letters = match &sink.dead_letters {
         Some(wanted) if tolerance.skips => {
-            let largest = settings.max_record_bytes.saturating_add(LETTER_HEADERS);
-            Some(Mutex::new(DeadLetters::open(wanted.clone(), cluster, largest).await?))
+            let mut sending = settings.sending;
+            sending.max_record_bytes = sending.max_record_bytes.saturating_add(LETTER_HEADERS);
+            Some(Mutex::new(DeadLetters::open(wanted.clone(), cluster, sending).await?))
         }
         _ => None,
     };

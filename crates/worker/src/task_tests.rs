@@ -15,6 +15,7 @@ use super::*;
 use crate::DefaultConverters;
 use crate::backoff::Backoff;
 use crate::boundary::{Boundaries, Boundary};
+use crate::cluster::Sending;
 use crate::ledger::{Cover, Ledger};
 use crate::outbox::{Contract, OffsetSlot};
 use crate::record_path::RecordPath;
@@ -126,7 +127,7 @@ fn bench_under(contract: Contract, polls: Vec<Poll>) -> Bench {
         contract,
         Ledger::new(cover, Tail::default(), Instant::now().into_std()),
         slot,
-        1 << 20,
+        Sending::up_to(1 << 20),
         TaskTopics::fixed([]),
     );
     let running = Running {

@@ -56,7 +56,8 @@ async fn ensure_trail(
     trail: &str,
     pipeline: &Pipeline,
 ) -> Result<(), ConnectorError> {
-    let max_bytes = pipeline.settings.max_record_bytes.saturating_add(REQUEST_OVERHEAD).to_string();
+    let max_bytes =
+        pipeline.settings.sending.max_record_bytes.saturating_add(REQUEST_OVERHEAD).to_string();
     let configs = [
         ("cleanup.policy", "delete"),
         // Age counts from the append: a snapshot of ten-year-old rows must survive (rule L5).
