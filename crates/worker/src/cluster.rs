@@ -98,6 +98,9 @@ const LASTING: [ErrorCode; 10] = [
     ErrorCode::INVALID_RECORD,
 ];
 
+/// Code of a transaction that was open for too long.
+pub(crate) const TRANSACTION_TIMED_OUT: &str = "TRANSACTION_TIMED_OUT";
+
 /// A partition without a leader may be one that is damaged, which no attempt mends.
 const OFFLINE: &str = "the task tries again by itself; if it lasts, the partition is offline, and \
                        the log lines of the server that holds it name the file and what to do";
@@ -125,24 +128,28 @@ pub(crate) fn log_error(error: &KafkaError) -> ConnectorError {
     ConnectorError::stop(code, ErrorKind::Log, error.to_string(), remedy(error))
 }
 
-/// What ends an exactly-once task until a person has acted. Whoever tried again by itself would take
-/// the transactional id from the one who has it now.
+/// What ends the transaction of an exactly-once task. Whoever tried again by itself once it is fenced
+/// would take the transactional id from the one who has it now; one that was open for too long is
+/// nobody's, and is begun again from the stored position.
 fn transaction_error(error: &KafkaError) -> Option<ConnectorError> {
-    let (code, remedy) = match error {
-        KafkaError::Fenced { .. } => (
+    let what = error.to_string();
+    let ended = match error {
+        KafkaError::Fenced { .. } => ConnectorError::stop(
             "PRODUCER_FENCED",
+            ErrorKind::Log,
+            what,
             "let one server alone run this connector: end the other one, or give it another \
              worker.group_id; then restart the connector",
         ),
-        KafkaError::TransactionTimedOut { .. } => (
-            "TRANSACTION_TIMED_OUT",
-            "set transaction.boundary=poll, or raise producer.override.transaction.timeout.ms of the \
-             connector, then restart it",
-        ),
+        KafkaError::TransactionTimedOut { .. } => ConnectorError {
+            remedy: "the task tries again by itself from its stored position; if it comes again, the log \
+                     or the source is too slow for producer.override.transaction.timeout.ms: raise it"
+                .to_owned(),
+            ..ConnectorError::again(TRANSACTION_TIMED_OUT, ErrorKind::Log, what)
+        },
         _ => return None,
     };
-    let stopped = ConnectorError::stop(code, ErrorKind::Log, error.to_string(), remedy);
-    Some(stopped.keeping("the stored position; what was not committed is seen by nobody"))
+    Some(ended.keeping("the stored position; what was not committed is seen by nobody"))
 }
 
 /// What makes the log take what it refuses.
@@ -192,6 +199,21 @@ mod tests {
         for code in [None, Some(ErrorCode::INVALID_PRODUCER_EPOCH)] {
             assert_eq!(failed(code).retry, Retry::Backoff, "{code:?}");
         }
+    }
+
+    #[test]
+    fn a_transaction_that_timed_out_is_begun_again_and_one_that_is_fenced_is_not() {
+        let (transactional_id, detail) = ("highwater-shop-0".to_owned(), "why".to_owned());
+        let (open_ms, timeout_ms) = (61_000, 60_000);
+        let late = KafkaError::TransactionTimedOut {
+            transactional_id: transactional_id.clone(),
+            open_ms,
+            timeout_ms,
+            detail: detail.clone(),
+        };
+        assert_eq!(log_error(&late).retry, Retry::Backoff);
+        let fenced = log_error(&KafkaError::Fenced { transactional_id, detail });
+        assert_eq!((fenced.code, fenced.retry), ("PRODUCER_FENCED", Retry::Never));
     }
 
     #[test]

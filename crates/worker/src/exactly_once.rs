@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use highwater_connector::{Config, ExactlyOnce, Problem, SourceConnector};
+use highwater_connector::{
+    Config, ConnectorError, ExactlyOnce, Problem, Retry, SourceConnector, SourceOffset,
+};
 use highwater_kafka::TransactionSettings;
 
 use crate::boundary::Boundary;
+use crate::cluster::TRANSACTION_TIMED_OUT;
 use crate::keys;
 use crate::settings::ExactlyOnceSupport;
 
@@ -36,6 +39,43 @@ impl Transactions {
 /// The id under which a task's producer is known, and fenced.
 pub(crate) fn transactional_id(group: &str, connector: &str, task: u32) -> String {
     format!("{group}-{connector}-{task}")
+}
+
+/// Where an exactly-once task stood when a transaction of the log was open for too long.
+#[derive(Debug, Default)]
+pub(crate) struct Overlong(Option<Option<SourceOffset>>);
+
+impl Overlong {
+    /// The error of a run that began behind `position`. A second transaction in a row that is too long at one place
+    /// is one of the source that always will be, where the source alone says what is whole.
+    pub(crate) fn judged(
+        &mut self,
+        error: ConnectorError,
+        position: Option<&SourceOffset>,
+        delivery: &Delivery,
+    ) -> ConnectorError {
+        if error.code != TRANSACTION_TIMED_OUT {
+            return error;
+        }
+        let before = self.0.replace(position.cloned());
+        let Delivery::ExactlyOnce(Transactions { boundary: Boundary::Connector, timeout }) =
+            delivery
+        else {
+            return error;
+        };
+        if before.is_none_or(|before| before.as_ref() != position) {
+            return error;
+        }
+        let what = format!(
+            "{}; it was so at the same position before: a transaction of the source takes longer than \
+             {} ms, and would be begun again for ever",
+            error.what,
+            timeout.as_millis()
+        );
+        let remedy = "set transaction.boundary=poll, or raise producer.override.transaction.timeout.ms of the \
+                      connector, then restart it";
+        ConnectorError { retry: Retry::Never, what, remedy: remedy.to_owned(), ..error }
+    }
 }
 
 /// What a connector asks for: Kafka Connect's `exactly.once.support`.
@@ -91,4 +131,47 @@ pub(crate) fn problems(
         });
     }
     problems
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_connector::ErrorKind;
+
+    use super::*;
+
+    fn at(lsn: u64) -> SourceOffset {
+        let mut offset = SourceOffset::default();
+        offset.set("lsn", lsn);
+        offset
+    }
+
+    fn delivery(boundary: Boundary) -> Delivery {
+        Delivery::ExactlyOnce(Transactions { boundary, timeout: Duration::from_secs(60) })
+    }
+
+    fn late() -> ConnectorError {
+        ConnectorError::again(TRANSACTION_TIMED_OUT, ErrorKind::Log, "it was open for too long")
+    }
+
+    #[test]
+    fn a_transaction_that_is_too_long_twice_at_one_place_is_not_begun_a_third_time() {
+        let (mut overlong, by_source) = (Overlong::default(), delivery(Boundary::Connector));
+        let mut judged = |error, lsn| overlong.judged(error, Some(&at(lsn)), &by_source);
+        assert_eq!(judged(late(), 1).retry, Retry::Backoff);
+        assert_eq!(judged(late(), 2).retry, Retry::Backoff, "it has moved");
+        let other = ConnectorError::again("LOG_UNREACHABLE", ErrorKind::Log, "it is away");
+        assert_eq!(judged(other, 2).code, "LOG_UNREACHABLE");
+        let stopped = judged(late(), 2);
+        assert_eq!(stopped.retry, Retry::Never);
+        assert!(stopped.what.contains("takes longer than 60000 ms"), "{}", stopped.what);
+    }
+
+    #[test]
+    fn where_the_log_may_end_it_half_way_it_is_begun_again_as_other_failures_are() {
+        let mut overlong = Overlong::default();
+        for _ in 0..3 {
+            let judged = overlong.judged(late(), None, &delivery(Boundary::Poll));
+            assert_eq!(judged.retry, Retry::Backoff);
+        }
+    }
 }

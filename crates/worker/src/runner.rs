@@ -16,7 +16,7 @@ use crate::active_topics::ActiveTopics;
 use crate::assignment::Work;
 use crate::cluster::Cluster;
 use crate::counters;
-use crate::exactly_once::Delivery;
+use crate::exactly_once::{Delivery, Overlong};
 use crate::fencing::{self, Fences};
 use crate::health::LogProbe;
 use crate::isolation::isolated;
@@ -155,6 +155,7 @@ pub(crate) fn spawn(
         status,
         shared: Arc::clone(shared),
         trouble: None,
+        overlong: Overlong::default(),
         meter: shared.meters.begin(name, task),
     };
     // Of the least level that can be left out, so that no line goes without the name.
@@ -171,6 +172,7 @@ struct Runner {
     status: watch::Sender<Status>,
     shared: Arc<Shared>,
     trouble: Option<Trouble>,
+    overlong: Overlong,
     meter: Arc<TaskMeter>,
 }
 
@@ -316,6 +318,8 @@ impl Runner {
 
     async fn after_failure(&mut self, plan: &TaskPlan, error: ConnectorError) {
         self.meter.failures.one();
+        let position = self.status.borrow().position.clone();
+        let error = self.overlong.judged(error, position.as_ref(), &plan.settings().delivery);
         match self.delay(plan, &error) {
             Some(delay) => self.wait(delay, error).await,
             None => {
@@ -323,7 +327,7 @@ impl Runner {
                 let activity = failed(&error);
                 self.enter(State::Failed, Some(error), activity).await;
                 self.idle(plan.source().cloned()).await;
-                self.trouble = None;
+                (self.trouble, self.overlong) = (None, Overlong::default());
             }
         }
     }

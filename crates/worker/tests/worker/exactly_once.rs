@@ -121,6 +121,47 @@ async fn of_two_workers_with_the_same_ids_the_older_is_fenced_and_stops_by_name(
     assert!(of_the_older.map(|row| row.place.tx).max() < Some(5), "the zombie got through");
 }
 
+/// A connector whose transactions may be open for a second, one of which takes longer.
+async fn hesitant(which: &str) -> (Bench, Life) {
+    let bench = Bench::start(Server::new(6, 1)).await;
+    bench.server.state().slow = Some((4, Duration::from_millis(2500)));
+    let life = Life::start(enabled(&bench.bootstrap), &bench.server).await;
+    let mut wanted = boundary(which);
+    wanted["producer.override.transaction.timeout.ms"] = json!("1000");
+    life.api.create("shop", wanted).await.expect(201);
+    (bench, life)
+}
+
+async fn all_once(bench: &Bench, life: Life) {
+    tokio::time::timeout(PATIENCE, bench.server.all_told()).await.unwrap();
+    life.worker.shutdown().await;
+    check(&settled(&bench.reader).await, &bench.server);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_the_log_gave_up_is_read_again_from_the_stored_position() {
+    let (bench, life) = hesitant("poll").await;
+    let again = life.api.until_task("shop", "RESTARTING").await;
+    let error = &again["tasks"][0]["highwater"]["error"];
+    assert_eq!(error["code"], "TRANSACTION_TIMED_OUT", "{error}");
+    bench.server.state().slow = None;
+    all_once(&bench, life).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_of_the_source_that_always_takes_too_long_stops_the_task_and_says_so() {
+    let (bench, life) = hesitant("connector").await;
+    let failed = life.api.until_task("shop", "FAILED").await;
+    let error = &failed["tasks"][0]["highwater"]["error"];
+    assert_eq!(error["code"], "TRANSACTION_TIMED_OUT", "{error}");
+    let what = error["what"].as_str().unwrap();
+    assert!(what.contains("a transaction of the source takes longer than 1000 ms"), "{what}");
+    assert_eq!(bench.server.state().starts.len(), 2, "it was tried once more");
+    bench.server.state().slow = None;
+    life.api.call(reqwest::Method::POST, "/connectors/shop/tasks/0/restart", None).await;
+    all_once(&bench, life).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_exactly_once_is_refused_where_it_is_required() {
     let bench = Bench::start(Server::new(5, 7)).await;

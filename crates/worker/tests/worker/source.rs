@@ -108,6 +108,8 @@ pub(crate) struct State {
     pub(crate) dam: Option<u64>,
     /// It cannot be exactly-once.
     pub(crate) inexact: bool,
+    /// Inside this transaction a poll takes so long.
+    pub(crate) slow: Option<(u64, Duration)>,
     /// A value that makes every row this many bytes larger.
     pub(crate) padding: usize,
 }
@@ -450,6 +452,12 @@ impl SourceTask for FakeTask {
             }
             (Place { tx: state.committed, event: 0 }, state.batch)
         };
+        let slow = self.server.state().slow;
+        if let Some((tx, pause)) = slow
+            && (self.at.tx, self.at.event > 0) == (tx, true)
+        {
+            tokio::time::sleep(pause).await;
+        }
         let mut items = Vec::new();
         if std::mem::take(&mut self.describe) {
             items.push(SourceItem::Record(self.description()));
