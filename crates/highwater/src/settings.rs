@@ -234,7 +234,7 @@ fn keys_of_parts() -> Vec<ConfigKey> {
             KeyType::Choice(&ExactlyOnceSupport::NAMES),
             Some("disabled"),
             Medium,
-            "Whether source connectors write records and positions in one transaction: disabled, preparing (as disabled, for servers of one group that are enabled one after the other), enabled, or required (as enabled, and a connector that cannot go on exactly where it stopped is refused). Kafka Connect's exactly.once.source.support.",
+            "Whether source connectors write records and positions in one transaction: disabled, preparing (as disabled, and it fences for servers of its group that are enabled already), enabled, or required (as enabled, and a connector that cannot go on exactly where it stopped is refused). Kafka Connect's exactly.once.source.support.",
         ),
         key(
             "worker.group_id",

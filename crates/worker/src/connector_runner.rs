@@ -296,14 +296,15 @@ impl ConnectorRunner {
     }
 
     /// Fences those who ran its tasks before, whether any of them is here or not, and waits for
-    /// another wish.
+    /// another wish. A worker that only prepares does it for others, which write in transactions already.
     async fn fence_or_change(&mut self, plan: &Plan) {
-        let first = plan.tasks.first().and_then(TaskPlan::source).cloned();
-        let first = first.filter(|_| self.portion.has_connector());
-        let shared = Arc::clone(&self.shared);
+        let is_source = plan.tasks.first().and_then(TaskPlan::source).is_some();
+        let support = self.shared.worker.exactly_once;
+        let passes = is_source && support.passes_fences() && self.portion.has_connector();
+        let (shared, name) = (Arc::clone(&self.shared), self.name.clone());
         let fencing = async move {
-            if let Some(pipeline) = first {
-                while let Err(error) = shared.pass_fence(&pipeline).await {
+            if passes {
+                while let Err(error) = shared.pass_fence(&name).await {
                     tracing::warn!(%error, "the tasks before are not fenced yet");
                     tokio::time::sleep(FENCE_PAUSE).await;
                 }

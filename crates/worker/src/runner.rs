@@ -71,22 +71,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Fences who ran the tasks of an exactly-once connector before.
-    pub(crate) async fn pass_fence(
-        self: &Arc<Self>,
-        pipeline: &Pipeline,
-    ) -> Result<(), ConnectorError> {
-        match pipeline.settings.delivery {
-            Delivery::AtLeastOnce => Ok(()),
-            Delivery::ExactlyOnce(_) => {
-                let (shared, name) = (Arc::clone(self), pipeline.name.clone());
-                // Seen to its end though nobody waits for it any more: what is said of one fence while
-                // the next is begun lets tasks start that the next cuts off.
-                let passing = async move { shared.fences.pass(&name, &shared).await };
-                let passed = tokio::spawn(passing.in_current_span()).await;
-                passed.unwrap_or_else(|_| Err(fencing::not_fenced(&pipeline.name)))
-            }
-        }
+    /// Fences who ran the tasks of a source before.
+    pub(crate) async fn pass_fence(self: &Arc<Self>, name: &str) -> Result<(), ConnectorError> {
+        let (shared, connector) = (Arc::clone(self), name.to_owned());
+        // Seen to its end though nobody waits for it any more: what is said of one fence while the next is
+        // begun lets tasks start that the next cuts off.
+        let passing = async move { shared.fences.pass(&connector, &shared).await };
+        let passed = tokio::spawn(passing.in_current_span()).await;
+        passed.unwrap_or_else(|_| Err(fencing::not_fenced(name)))
     }
 
     /// Says in the log how a part stands. That nobody runs it is not said over the word of another
@@ -394,7 +386,9 @@ async fn run(plan: TaskPlan, shared: Arc<Shared>, signals: Signals) -> Result<()
     // Nobody listens any more when the task shall stop already.
     match plan {
         TaskPlan::Source(pipeline) => {
-            shared.pass_fence(&pipeline).await?;
+            if let Delivery::ExactlyOnce(_) = pipeline.settings.delivery {
+                shared.pass_fence(&pipeline.name).await?;
+            }
             let used = active_topics.of_task(&pipeline.name, pipeline.task);
             let task = opening::open(&pipeline, cluster, offsets, used, stopped, shown).await?;
             let _ = opened.send(task.activity());

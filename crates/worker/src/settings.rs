@@ -24,7 +24,7 @@ pub enum ExactlyOnceSupport {
     /// At least once.
     #[default]
     Disabled,
-    /// At least once; for a group whose workers are enabled one after the other.
+    /// At least once, and tasks before are fenced for workers of the group that are enabled already.
     Preparing,
     /// Records and offsets in one transaction.
     Enabled,
@@ -55,6 +55,11 @@ impl ExactlyOnceSupport {
 
     pub(crate) const fn is_enabled(self) -> bool {
         matches!(self, Self::Enabled | Self::Required)
+    }
+
+    /// Whether some worker of the group may write in transactions.
+    pub(crate) const fn passes_fences(self) -> bool {
+        !matches!(self, Self::Disabled)
     }
 }
 

@@ -168,6 +168,27 @@ async fn exactly_once_tasks_on_two_workers_do_not_fence_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_prepares_fences_for_one_that_is_enabled() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let life = async |support| {
+        let at = listener().await;
+        let mut config = sharing(&bench, &at);
+        config.exactly_once = support;
+        Life::start_on(config, &bench.server, at).await
+    };
+    let preparing = life(ExactlyOnceSupport::Preparing).await;
+    preparing.api.create("a", parts("x,y,z,u", 4)).await.expect(201);
+    spread(&preparing, 4, 1).await;
+    // The connector stays where it is, and some of its tasks move.
+    let enabled = life(ExactlyOnceSupport::Enabled).await;
+    spread(&enabled, 4, 2).await;
+    bench.server.state().committed += 3;
+    spread(&preparing, 4, 2).await;
+    enabled.worker.shutdown().await;
+    preparing.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_group_of_others_does_not_let_a_worker_in_and_nothing_is_written() {
     let bench = Bench::start(Server::new(5, 7)).await;
     let topics = Subscription::Topics(["t".to_owned()].into());
