@@ -146,6 +146,7 @@ def known_by(value, number):
     if isinstance(value, dict):
         for key in KEYS:
             if key in value:
-                about = value[key]["name"] if key == "definition" else value[key]
+                # Kafka Connect has no definition of a client's setting that it does not know.
+                about = (value[key] or value["value"])["name"] if key == "definition" else value[key]
                 return " ".join([about if isinstance(about, str) else json.dumps(about), value.get("type", "")]).strip()
     return str(number)

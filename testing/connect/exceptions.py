@@ -201,6 +201,27 @@ def _(call, difference):
     return call.path.endswith("/validate") and '"topic.creation.' in (call.body or "") and difference.at == ".error_count"
 
 
+# How keys begin that are settings of Kafka's clients.
+OF_CLIENTS = ("producer.override.", "consumer.override.", "admin.override.")
+
+
+@named(
+    "client-overrides",
+    "Settings of Kafka's clients are sorted: those that lead elsewhere, or that no client knows, are errors. Ours describes one that has no effect as text, without a default, and masks what may be a login. Kafka Connect shows the definition of its client, and lets in all.",
+)
+def _(call, difference):
+    has = call.path.endswith("/validate") and call.body and any(key.startswith(OF_CLIENTS) for key in json.loads(call.body))
+    key = re.match(r"\.configs\[([\w.]+)", difference.at)
+    refused = difference.at == ".error_count" and difference.ours == difference.judge + 1
+    return has and (refused or (key and key[1].startswith(OF_CLIENTS)))
+
+
+@named("unknown-keys", "A key that nobody knows is an error. Kafka Connect ignores it.")
+def _(call, difference):
+    key = "tabel.include.list"
+    return bool(given(call, key)) and (difference.at == ".error_count" or difference.at.startswith(f".configs[{key}]"))
+
+
 def page_with(listed):
     """The page as it is, and as it should be."""
     with open(PAGE, encoding="utf-8") as file:

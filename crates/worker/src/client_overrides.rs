@@ -50,6 +50,11 @@ fn parted(key: &str) -> Option<(Client, &str)> {
     })
 }
 
+/// The setting of a client that a key is about.
+pub(crate) fn setting(key: &str) -> Option<&str> {
+    parted(key).map(|(_, name)| name)
+}
+
 /// Whether a key is a setting of a client.
 pub(crate) fn is_override(key: &str) -> bool {
     parted(key).is_some()

@@ -34,7 +34,7 @@ pub(crate) struct Described {
 impl Described {
     /// A key of connectors.
     pub(crate) fn of_connector(key: &ConfigKey) -> Self {
-        let mut described = Self::of(key, places::of_connectors(key.name));
+        let mut described = Self::of(key, places::of_connectors(key.name)).titled_bare();
         if key.name == keys::NAME {
             // Kafka Connect's key of the name has no default; ours is empty where a file has one connector.
             described = described.without_default(true);
@@ -58,8 +58,16 @@ impl Described {
         let key_type = if secret { KeyType::Password } else { KeyType::String };
         let text = "A setting of Kafka's clients; see the reference of client overrides.";
         let unnamed = ConfigKey::new("", key_type, Some(""), Importance::Medium, text);
-        let (name, title) = (key.to_owned(), key.to_owned());
-        Self { name, title, ..Self::of(&unnamed, None).without_default(false) }
+        Self { name: key.to_owned(), ..Self::of(&unnamed, None).without_default(false) }
+            .titled_bare()
+    }
+
+    /// A setting of a client is called what it is there.
+    fn titled_bare(self) -> Self {
+        match client_overrides::setting(&self.name) {
+            Some(setting) => Self { title: setting.to_owned(), ..self },
+            None => self,
+        }
     }
 
     fn of(key: &ConfigKey, place: Option<&Place>) -> Self {
