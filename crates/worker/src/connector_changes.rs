@@ -16,7 +16,6 @@ use crate::herder::Herder;
 use crate::looking::silent;
 use crate::pipeline::{Pipeline, Properties};
 use crate::plan::{Plan, TaskPlan};
-use crate::plans::Division;
 use crate::rest_error::Refusal;
 use crate::restore::wanted_tasks;
 use crate::status::{State, Status};
@@ -51,7 +50,7 @@ impl Herder {
         if self.configs().properties(name).is_some() {
             return Err(Refusal::Exists(format!("Connector {name} already exists")));
         }
-        self.put(name, &properties, target, plan).await
+        self.put(name, &properties, target, &plan).await
     }
 
     /// Sets a connector's whole configuration, making it where it does not exist.
@@ -70,7 +69,7 @@ impl Herder {
         };
         let plan = self.admit(name, &mut properties).await?;
         let target = self.configs().target(name);
-        self.put(name, &properties, target, plan).await?;
+        self.put(name, &properties, target, &plan).await?;
         Ok(put)
     }
 
@@ -93,7 +92,7 @@ impl Herder {
         }
         let plan = self.admit(name, &mut properties).await?;
         let target = self.configs().target(name);
-        self.put(name, &properties, target, plan).await
+        self.put(name, &properties, target, &plan).await
     }
 
     /// Makes or changes a connector as a file wants it. The mark comes first: who dies in between leaves
@@ -133,21 +132,13 @@ impl Herder {
         name: &str,
         properties: &Properties,
         target: TargetState,
-        plan: Arc<Plan>,
+        plan: &Plan,
     ) -> Result<(), Refusal> {
         let topic = &self.config.configs_topic;
-        let tasks = wanted_tasks(target, &plan);
+        let tasks = wanted_tasks(target, plan);
         let records = configs::put_connector(topic, name, properties, target, tasks);
-        let revision = self.configs().revision(name) + 1;
-        self.plans.set(name, revision, Ok(plan), Division::Own);
-        let written = self.write(records).await;
-        if written.is_err() {
-            // What counts is what the log says.
-            self.plans.remove(name);
-            self.replan(name).await;
-            self.tell(name);
-        }
-        written.map_err(Refusal::Log)
+        // What is run is planned once the log has said it, here as everywhere.
+        self.write(records).await.map_err(Refusal::Log)
     }
 
     /// Deletes a connector; its topics and offsets stay. Ends once its task has, within a bound.

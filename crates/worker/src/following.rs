@@ -128,8 +128,7 @@ impl Herder {
     pub(crate) async fn lead(&self) -> Result<(), KafkaError> {
         let _turn = self.turn.lock().await;
         for name in self.plans.divided_by_others() {
-            self.plans.remove(&name);
-            self.replan(&name).await;
+            self.plan_anew(&name).await;
         }
         let names = self.names();
         let records: Vec<_> = names.iter().flat_map(|name| self.changed_tasks(name)).collect();

@@ -59,6 +59,13 @@ pub(crate) struct Herder {
     pub(crate) followers: Mutex<Vec<AbortHandle>>,
 }
 
+/// What the log says of a connector at one time.
+struct Given {
+    properties: Properties,
+    revision: u64,
+    tasks: Vec<Properties>,
+}
+
 impl Herder {
     /// Restores everything from the log and, where it shares its work with nobody, starts what shall
     /// run; tries again while the log cannot be reached, within the start time-out.
@@ -161,23 +168,36 @@ impl Herder {
         plan::within_time(name, properties, stored, &self.plugins, &self.config).await
     }
 
-    /// What follows from a connector's configuration as it is now. How the leader has divided its work
-    /// counts for all.
+    /// What follows from a connector's configuration as the log says it. How the leader has divided its
+    /// work counts for all.
     pub(crate) async fn replan(&self, name: &str) {
-        let (properties, revision, stored) = {
-            let configs = self.configs();
-            let Some(properties) = configs.properties(name).cloned() else { return };
-            let stored = configs.tasks(name).committed().unwrap_or_default();
-            let stored: Vec<_> = stored.into_iter().cloned().collect();
-            (properties, configs.revision(name), stored)
-        };
-        if self.plans.fits(name, revision, &stored) {
-            return;
+        let Some(given) = self.given(name) else { return };
+        if !self.plans.fits(name, given.revision, &given.tasks) {
+            self.plan_given(name, given).await;
         }
+    }
+
+    /// The same, whether there is a plan already or not: the one that there is counts until then.
+    pub(crate) async fn plan_anew(&self, name: &str) {
+        if let Some(given) = self.given(name) {
+            self.plan_given(name, given).await;
+        }
+    }
+
+    fn given(&self, name: &str) -> Option<Given> {
+        let configs = self.configs();
+        let properties = configs.properties(name)?.clone();
+        let tasks = configs.tasks(name).committed().unwrap_or_default();
+        let tasks = tasks.into_iter().cloned().collect();
+        Some(Given { properties, revision: configs.revision(name), tasks })
+    }
+
+    async fn plan_given(&self, name: &str, given: Given) {
+        let Given { properties, revision, tasks } = given;
         let own = self.planned(name, &properties, &[]).await;
-        let differs = own.as_ref().is_ok_and(|plan| plan.stored != stored) && !stored.is_empty();
+        let differs = own.as_ref().is_ok_and(|plan| plan.stored != tasks) && !tasks.is_empty();
         let (planned, division) = if differs && !self.leads() {
-            (self.planned(name, &properties, &stored).await, Division::Stored)
+            (self.planned(name, &properties, &tasks).await, Division::Stored)
         } else {
             (own, Division::Own)
         };

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig};
-use highwater_kafka::{Admin, Reader};
+use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig, Endpoint};
+use highwater_kafka::{Admin, OutgoingRecord, Reader, WriterSettings, at_least_once};
 use highwater_log::{FileSystem, Log, LogConfig, RealFileSystem};
 use highwater_worker::{Plugin, Worker, WorkerConfig};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::group::Group;
 use crate::source::{CLASS, Fake, Server};
 
 /// How long a test waits for something that must happen.
@@ -24,7 +25,7 @@ pub(crate) struct Bench {
     pub(crate) reader: Reader,
     pub(crate) admin: Admin,
     pub(crate) bootstrap: String,
-    _broker: Broker,
+    broker: Broker,
     _dir: tempfile::TempDir,
 }
 
@@ -33,16 +34,30 @@ impl Bench {
         Self::start_on(Arc::new(RealFileSystem), server).await
     }
 
+    /// A log whose groups `group` looks after.
+    pub(crate) async fn start_behind(group: &Group, server: Server) -> Self {
+        let (host, port) = (group.address.ip().to_string(), group.address.port());
+        let mut config = BrokerConfig::local();
+        config.advertise = Some(Endpoint { host, port });
+        let bench = Self::start_as(config, Arc::new(RealFileSystem), server).await;
+        group.stand_before(bench.broker.local_addr());
+        bench
+    }
+
     pub(crate) async fn start_on(fs: Arc<dyn FileSystem>, server: Server) -> Self {
+        Self::start_as(BrokerConfig::local(), fs, server).await
+    }
+
+    async fn start_as(config: BrokerConfig, fs: Arc<dyn FileSystem>, server: Server) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let log = Log::open(fs, dir.path(), LogConfig::default()).unwrap();
         let coordinator = Coordinator::start(&log, CoordinatorConfig::default());
-        let broker = Broker::start(BrokerConfig::local(), log.clone(), coordinator).await.unwrap();
+        let broker = Broker::start(config, log.clone(), coordinator).await.unwrap();
         let bootstrap = broker.local_addr().to_string();
         let reader = Reader::new(&bootstrap);
         let admin = Admin::new(reader.clone());
         drop(server.reader.set(reader.clone()));
-        Self { log, server, reader, admin, bootstrap, _broker: broker, _dir: dir }
+        Self { log, server, reader, admin, bootstrap, broker, _dir: dir }
     }
 
     pub(crate) fn config(&self) -> WorkerConfig {
@@ -71,6 +86,22 @@ impl Bench {
         };
         self.reader.read_all(topic, 0, &mut each).await.unwrap();
         newest
+    }
+
+    /// Writes configurations as another worker does.
+    pub(crate) async fn write_configs(&self, records: &[(&str, Value)]) {
+        let mut writer = at_least_once(&WriterSettings::new(self.bootstrap.as_str())).unwrap();
+        for (key, value) in records {
+            let record = OutgoingRecord {
+                topic: "highwater.configs".into(),
+                partition: None,
+                key: Some((*key).to_owned().into()),
+                value: Some(value.to_string().into()),
+                headers: Vec::new(),
+            };
+            writer.send(record).await.unwrap();
+        }
+        writer.commit().await.unwrap();
     }
 
     /// A life in a runtime of its own, which can be dropped at any moment.

@@ -1,5 +1,5 @@
 //! A writer that stands still at a chosen offset write, as a process does that is about to be
-//! killed there.
+//! killed there, or before what it writes of configurations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +9,13 @@ use highwater_kafka::{Acknowledgement, KafkaError, OutgoingRecord, Writer, at_le
 use highwater_worker::WriterFactory;
 use tokio::sync::watch;
 
+use crate::barrier::Barrier;
+
 /// Lets a number of offset writes through.
 #[derive(Clone)]
 pub(crate) struct Gate {
+    /// Before the topic of configurations.
+    pub(crate) configs: Barrier,
     left: Arc<AtomicUsize>,
     reached: Arc<watch::Sender<bool>>,
 }
@@ -20,6 +24,7 @@ impl Gate {
     /// The gate, and the writers to give to a worker.
     pub(crate) fn after(offset_writes: usize) -> (Self, WriterFactory) {
         let gate = Self {
+            configs: Barrier::default(),
             left: Arc::new(AtomicUsize::new(offset_writes)),
             reached: Arc::new(watch::Sender::new(false)),
         };
@@ -62,6 +67,9 @@ impl Writer for Gated {
     }
 
     async fn send(&mut self, record: OutgoingRecord) -> Result<u64, KafkaError> {
+        if &*record.topic == "highwater.configs" {
+            self.gate.configs.pass().await;
+        }
         self.inner.send(record).await
     }
 

@@ -4,12 +4,17 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail so")]
 
 mod apache;
+mod barrier;
 mod bench;
+mod changes;
+mod clock;
 mod crashes;
 mod exactly_once;
 mod full_disk;
 mod gate;
 mod generations;
+mod group;
+mod group_races;
 mod health;
 mod holds;
 mod lives;

@@ -17,6 +17,7 @@ use highwater_kafka::Reader;
 use serde_json::json;
 use tokio::sync::watch;
 
+use crate::barrier::Barrier;
 use crate::trail;
 
 /// A place in the history: the next event to deliver.
@@ -106,6 +107,8 @@ pub(crate) struct State {
     pub(crate) released: Vec<Option<SourceOffset>>,
     /// Events yielded at most, over all lives.
     pub(crate) dam: Option<u64>,
+    /// What every check of a configuration fails with.
+    pub(crate) misfit: Option<ConnectorError>,
     /// It cannot be exactly-once.
     pub(crate) inexact: bool,
     /// Inside this transaction a poll takes so long.
@@ -122,6 +125,10 @@ pub(crate) struct Server {
     pub(crate) polled: Arc<watch::Sender<u64>>,
     /// Number of positions that were reported as stored, over all lives.
     pub(crate) tells: Arc<watch::Sender<u64>>,
+    /// Where checks of configurations wait that say so.
+    pub(crate) checks: Barrier,
+    /// Where tasks wait that stop.
+    pub(crate) stops: Barrier,
     /// Reads the log, to see that what is reported as stored is stored.
     pub(crate) reader: Arc<OnceLock<Reader>>,
 }
@@ -133,6 +140,8 @@ impl Server {
             state: Arc::new(Mutex::new(state)),
             polled: Arc::new(watch::Sender::new(0)),
             tells: Arc::new(watch::Sender::new(0)),
+            checks: Barrier::default(),
+            stops: Barrier::default(),
             reader: Arc::default(),
         }
     }
@@ -190,7 +199,7 @@ impl Fake {
             key("database.password", KeyType::Password, Some("")),
             key("slot", KeyType::String, Some("")),
             key("parts", KeyType::List, Some("")),
-            key("check", KeyType::Choice(&["", "panics", "hangs"]), Some("")),
+            key("check", KeyType::Choice(&["", "panics", "hangs", "waits"]), Some("")),
         ]);
         Self { server, def }
     }
@@ -301,7 +310,12 @@ impl SourceConnector for Fake {
         match config.text("check") {
             "panics" => panic!("the check is odd"),
             "hangs" => std::thread::sleep(Duration::from_secs(6)),
+            "waits" => self.server.checks.pass_blocking(),
             _ => {}
+        }
+        let misfit = self.server.state().misfit.clone();
+        if let Some(misfit) = misfit {
+            return Err(misfit);
         }
         Ok(Box::new(FakeTask {
             server: self.server.clone(),
@@ -488,7 +502,9 @@ impl SourceTask for FakeTask {
         Ok(())
     }
 
-    async fn stop(&mut self) {}
+    async fn stop(&mut self) {
+        self.server.stops.pass().await;
+    }
 
     fn activity(&self) -> String {
         format!("Reads; next is transaction {}", self.at.tx)
