@@ -1,5 +1,7 @@
 //! What `highwater doctor` finds: something that is wrong, or will be.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::{CONNECTOR_NAME, ConnectorError};
@@ -20,7 +22,7 @@ pub enum Severity {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
     /// Stable code, with a page in the documentation.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// See [`Severity`].
     pub severity: Severity,
     /// What it is about, such as `connector shop`.
@@ -38,13 +40,13 @@ impl Finding {
     /// A finding about what [`Finding::about`] says.
     pub fn new(
         severity: Severity,
-        code: &'static str,
+        code: impl Into<Cow<'static, str>>,
         what: impl Into<String>,
         reason: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
         Self {
-            code,
+            code: code.into(),
             severity,
             subject: String::new(),
             what: what.into(),
@@ -84,7 +86,7 @@ mod tests {
         let remedy = format!("highwater connector restart {CONNECTOR_NAME}");
         let error = ConnectorError::stop("X_1", ErrorKind::Source, "it is gone", remedy);
         let finding = Finding::from_error(&error).of("shop");
-        assert_eq!((finding.code, finding.severity), ("X_1", Severity::Error));
+        assert_eq!((&*finding.code, finding.severity), ("X_1", Severity::Error));
         assert_eq!(finding.subject, "connector shop");
         assert_eq!(finding.remedy, "highwater connector restart shop");
         let json = serde_json::to_value(&finding).unwrap();

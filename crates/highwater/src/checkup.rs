@@ -301,12 +301,12 @@ mod tests {
     fn a_limit_is_told_before_it_is_reached() {
         let found = |held: u64, free: u64| {
             of_limit(held << 20, Some(1000 << 20), free << 20)
-                .map(|found| (found.code, found.severity))
+                .map(|found| (found.code.into_owned(), found.severity))
         };
         assert_eq!(found(100, 5000), None);
-        assert_eq!(found(900, 5000), Some(("LOG_LIMIT_NEAR", Severity::Warning)));
-        assert_eq!(found(1000, 5000), Some(("LOG_LIMIT_NEAR", Severity::Error)));
-        assert_eq!(found(100, 500), Some(("LOG_LIMIT_BEYOND_VOLUME", Severity::Note)));
+        assert_eq!(found(900, 5000), Some(("LOG_LIMIT_NEAR".to_owned(), Severity::Warning)));
+        assert_eq!(found(1000, 5000), Some(("LOG_LIMIT_NEAR".to_owned(), Severity::Error)));
+        assert_eq!(found(100, 500), Some(("LOG_LIMIT_BEYOND_VOLUME".to_owned(), Severity::Note)));
         assert_eq!(of_limit(1, None, 0), None);
     }
 
@@ -315,6 +315,6 @@ mod tests {
         let fault = || LogError::Offline { partition: "a-0".to_owned(), reason: "r".to_owned() };
         assert_eq!(of_partition(PartitionState::Online, fault()), None);
         let finding = of_partition(PartitionState::Offline, fault()).unwrap();
-        assert_eq!((finding.code, finding.severity), ("LOG_PARTITION_OFFLINE", Severity::Error));
+        assert_eq!((&*finding.code, finding.severity), ("LOG_PARTITION_OFFLINE", Severity::Error));
     }
 }

@@ -151,10 +151,12 @@ fn paragraph(finding: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
-    fn found(flags: &DoctorFlags) -> Vec<&'static str> {
-        offline("http://127.0.0.1:1", flags).iter().map(|finding| finding.code).collect()
+    fn found(flags: &DoctorFlags) -> Vec<Cow<'static, str>> {
+        offline("http://127.0.0.1:1", flags).iter().map(|finding| finding.code.clone()).collect()
     }
 
     #[test]
@@ -166,9 +168,9 @@ mod tests {
         std::fs::write(&config, "data_dri = 'd'").unwrap();
         assert_eq!(found(&flags), ["SETTINGS_INVALID"]);
         std::fs::write(&config, "").unwrap();
-        assert!(found(&flags).contains(&UNREACHABLE));
+        assert!(found(&flags).contains(&UNREACHABLE.into()));
         std::fs::write(folder.path().join("meta.properties"), "version=1\n").unwrap();
-        assert!(found(&flags).contains(&"LOG_OTHER_VERSION"), "{:?}", found(&flags));
+        assert!(found(&flags).contains(&"LOG_OTHER_VERSION".into()), "{:?}", found(&flags));
     }
 
     #[test]
@@ -186,7 +188,7 @@ mod tests {
         let flags = DoctorFlags { config: Some(config), data_dir: Some(dir) };
         let found = found(&flags);
         assert!(
-            found.contains(&"KAFKA_ADDRESS_TAKEN") && found.contains(&HTTP_ADDRESS),
+            found.contains(&"KAFKA_ADDRESS_TAKEN".into()) && found.contains(&HTTP_ADDRESS.into()),
             "{found:?}"
         );
     }

@@ -130,13 +130,15 @@ fn of_plan(settings: &Settings, plan: &Plan, stored: bool) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
     fn slot(wal_status: &str) -> Slot {
         Slot { wal_status: Some(wal_status.to_owned()), ..Slot::default() }
     }
 
-    fn codes(findings: impl IntoIterator<Item = Finding>) -> Vec<&'static str> {
+    fn codes(findings: impl IntoIterator<Item = Finding>) -> Vec<Cow<'static, str>> {
         findings.into_iter().map(|finding| finding.code).collect()
     }
 

@@ -1,6 +1,7 @@
 //! What an operator should know of the connectors, for `highwater doctor`.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +12,13 @@ use tokio::time::timeout;
 
 use crate::client_overrides::{self, WithoutEffect};
 use crate::connector_runner::Handle;
+use crate::elsewhere::Elsewhere;
 use crate::health;
 use crate::herder::Herder;
 use crate::looking::silent;
 use crate::pipeline::Pipeline;
 use crate::plan::TaskPlan;
+use crate::scrub::Scrub;
 use crate::secrets;
 use crate::status::{ConnectorStatus, Seen, State, Status};
 
@@ -24,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many connectors are looked at together, so that several silent sources are one wait.
 const TOGETHER: usize = 16;
+
+/// Code of a connector that is paused or stopped.
+pub(crate) const NOT_RUNNING: &str = "CONNECTOR_NOT_RUNNING";
 
 /// All connectors, each with its source.
 pub(crate) async fn examine(herder: &Arc<Herder>) -> Vec<Finding> {
@@ -55,8 +61,9 @@ where
 }
 
 async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
-    let mut findings =
-        herder.status(&name).map_or_else(|_| Vec::new(), |status| of_status(&status));
+    let mut findings = herder
+        .status(&name)
+        .map_or_else(|_| Vec::new(), |status| of_status(&herder, &name, &status));
     findings.extend(of_still(&herder, &name));
     // Its source would say the same again.
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
@@ -68,17 +75,50 @@ async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
     findings.into_iter().map(|finding| finding.of(&name)).collect()
 }
 
-/// A connector or tasks of it that do not run, and why.
-fn of_status(status: &ConnectorStatus) -> Vec<Finding> {
-    let parts = std::iter::once(&status.connector).chain(status.tasks.values());
-    let mut findings = Vec::new();
-    // What stops all of them is said once. Another worker says it of what it runs.
-    for finding in parts.filter_map(Seen::here).filter_map(of_part) {
-        if !findings.iter().any(|said: &Finding| said.code == finding.code) {
-            findings.push(finding);
+/// A connector or tasks of it that do not run, here or elsewhere, and why.
+fn of_status(herder: &Herder, name: &str, status: &ConnectorStatus) -> Vec<Finding> {
+    let scrub = scrub(herder, name);
+    let elsewhere = |part: &Elsewhere| part.finding(&herder.config.group_id, &scrub);
+    of_parts(status, elsewhere)
+}
+
+fn of_parts(
+    status: &ConnectorStatus,
+    elsewhere: impl Fn(&Elsewhere) -> Option<Finding>,
+) -> Vec<Finding> {
+    let parts = || std::iter::once(&status.connector).chain(status.tasks.values());
+    let mut found = Parts::default();
+    parts().filter_map(Seen::here).filter_map(of_part).for_each(|finding| found.add("", finding));
+    for part in parts().filter_map(Seen::elsewhere) {
+        let worker = part.said.worker_id.as_str();
+        elsewhere(part).into_iter().for_each(|finding| found.add(worker, finding));
+    }
+    found.findings
+}
+
+/// What is found of the parts of one connector. What stops all that one worker has is said once, and
+/// what is wanted of all parts is said once of all workers.
+#[derive(Default)]
+struct Parts {
+    findings: Vec<Finding>,
+    said: BTreeSet<(String, Cow<'static, str>)>,
+}
+
+impl Parts {
+    fn add(&mut self, worker: &str, finding: Finding) {
+        let worker = if finding.code == NOT_RUNNING { "" } else { worker };
+        if self.said.insert((worker.to_owned(), finding.code.clone())) {
+            self.findings.push(finding);
         }
     }
-    findings
+}
+
+/// Takes what is secret in a connector's configuration out of what other workers have written.
+fn scrub(herder: &Herder, name: &str) -> Scrub {
+    let properties = herder.properties(name).unwrap_or_default();
+    let literal = secrets::literal(herder.plugin(&properties), &properties);
+    let values = literal.into_iter().filter_map(|key| properties.get(key).cloned());
+    Scrub::of(values)
 }
 
 fn of_part(status: &Status) -> Option<Finding> {
@@ -93,7 +133,7 @@ fn of_part(status: &Status) -> Option<Finding> {
         )),
         (State::Paused | State::Stopped, _) => Some(Finding::new(
             Severity::Warning,
-            "CONNECTOR_NOT_RUNNING",
+            NOT_RUNNING,
             format!("it is {} since {}", status.state.name().to_lowercase(), status.since),
             "its source keeps what was not read yet, and its disk may fill",
             format!("highwater connector resume {}", highwater_connector::CONNECTOR_NAME),
@@ -184,7 +224,7 @@ mod tests {
     fn found(task: Option<State>, error: Option<ConnectorError>) -> Option<Finding> {
         let connector = if task.is_none() { State::Stopped } else { State::Running };
         let tasks = task.map(|task| part(task, error)).into_iter().collect();
-        let mut found = of_status(&status(part(connector, None), tasks));
+        let mut found = of_parts(&status(part(connector, None), tasks), |_| None);
         assert!(found.len() < 2, "{found:?}");
         found.pop()
     }
@@ -194,9 +234,26 @@ mod tests {
         let error = |code| ConnectorError::stop(code, ErrorKind::Data, "a row is odd", "mend it");
         let failed = |code| part(State::Failed, Some(error(code)));
         let tasks = vec![failed("X_1"), part(State::Running, None), failed("X_1"), failed("X_2")];
-        let found = of_status(&status(part(State::Running, None), tasks));
+        let found = of_parts(&status(part(State::Running, None), tasks), |_| None);
         let codes: Vec<_> = found.iter().map(|finding| finding.code.to_string()).collect();
         assert_eq!(codes, ["X_1", "X_2"]);
+    }
+
+    #[test]
+    fn what_stops_parts_of_others_is_said_once_a_worker_and_what_is_wanted_once_of_all() {
+        let mut parts = Parts::default();
+        for (worker, code) in [
+            ("", "X_1"),
+            ("a:1", "X_1"),
+            ("a:1", "X_1"),
+            ("b:1", "X_1"),
+            ("a:1", NOT_RUNNING),
+            ("b:1", NOT_RUNNING),
+        ] {
+            parts.add(worker, Finding::new(Severity::Error, code, worker, "r", "d"));
+        }
+        let said: Vec<_> = parts.findings.iter().map(|finding| finding.what.as_str()).collect();
+        assert_eq!(said, ["", "a:1", "b:1", "a:1"]);
     }
 
     #[test]
@@ -208,9 +265,9 @@ mod tests {
     fn one_that_does_not_run_is_found_with_its_reason() {
         let error = ConnectorError::stop("X_1", ErrorKind::Data, "a row is odd", "mend it");
         let failed = found(Some(State::Failed), Some(error.clone())).unwrap();
-        assert_eq!((failed.code, failed.severity), ("X_1", Severity::Error));
+        assert_eq!((&*failed.code, failed.severity), ("X_1", Severity::Error));
         let retrying = found(Some(State::Restarting), Some(error)).unwrap();
-        assert_eq!((retrying.code, retrying.severity), ("X_1", Severity::Warning));
+        assert_eq!((&*retrying.code, retrying.severity), ("X_1", Severity::Warning));
         let stopped = found(None, None).unwrap().of("shop");
         assert!(stopped.what.contains("stopped since"), "{}", stopped.what);
         assert_eq!(stopped.remedy, "highwater connector resume shop");

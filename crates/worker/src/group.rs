@@ -107,12 +107,12 @@ impl Herder {
     /// Takes what the group has given; whether something was ended, which others wait for.
     async fn take(&self, assigned: Assigned) -> bool {
         let Assigned { identity, leads, assignment, lease } = assigned;
-        let (leader, has) = match group_texts::decode::<Share>(&assignment) {
-            Ok(Share { leader, has }) => (Some(leader), has),
+        let (leader, workers, has) = match group_texts::decode::<Share>(&assignment) {
+            Ok(Share { leader, workers, has }) => (Some(leader), workers, has),
             Err(error) => {
                 // What it had may be given to others.
                 tracing::error!(%error, "the leader's word is not understood: nothing is run");
-                (None, BTreeSet::new())
+                (None, Vec::new(), BTreeSet::new())
             }
         };
         let had = self.standing().works();
@@ -122,6 +122,7 @@ impl Herder {
                 generation: identity.generation,
                 leader: leader.clone(),
                 leads,
+                workers: workers.clone(),
                 works,
             })
         };
@@ -312,8 +313,10 @@ impl GroupProtocol for SharingOut {
         let shares = assignment::assign(&self.wanted, &running).shares;
         herder.round.send_replace(round(&claims, &shares));
         let leader = self.place.clone();
+        let workers: Vec<Place> = claims.into_values().map(|claim| claim.worker).collect();
         let share = |(id, has): (String, BTreeSet<Work>)| {
-            (id, group_texts::encode(&Share { leader: leader.clone(), has }))
+            let (leader, workers) = (leader.clone(), workers.clone());
+            (id, group_texts::encode(&Share { leader, workers, has }))
         };
         Ok(shares.into_iter().map(share).collect())
     }

@@ -38,6 +38,9 @@ pub(crate) struct Claim {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Share {
     pub(crate) leader: Place,
+    /// All that are in the group; a leader of an earlier release does not say.
+    #[serde(default)]
+    pub(crate) workers: Vec<Place>,
     /// What it has from now on.
     #[serde(with = "works")]
     pub(crate) has: BTreeSet<Work>,
@@ -125,6 +128,7 @@ mod tests {
             r#"{"leader":{"id":"a","url":"u","zone":"x"},"has":{"tasks":{"s":[1]}},"more":1}"#;
         let share: Share = decode(later.as_bytes()).unwrap();
         assert_eq!(share.has, [Work::Task("s".into(), 1)].into());
+        assert_eq!(share.workers, [], "as an earlier release says it");
         for wrong in ["", "{}", "[]", r#"{"leader":{"id":"a","url":"u"}}"#] {
             assert!(decode::<Share>(wrong.as_bytes()).is_err(), "{wrong}");
         }
@@ -140,7 +144,7 @@ mod tests {
                     std::iter::once(Work::Connector(name.clone())).chain(tasks)
                 })
                 .collect();
-            let share = Share { leader: place(), has };
+            let share = Share { leader: place(), workers: vec![place()], has };
             prop_assert_eq!(decode::<Share>(&encode(&share)).unwrap(), share);
         }
     }

@@ -1,6 +1,7 @@
 //! Whether the worker makes progress (KIP-1017): it takes its turn for a change, the log answers, and
 //! which of its tasks do not move.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,6 +9,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
+use crate::assignment::Work;
+use crate::elsewhere::{Elsewhere, Whereabouts};
 use crate::herder::Herder;
 use crate::meter::TaskMeter;
 use crate::standing::Standing;
@@ -77,8 +80,18 @@ pub(crate) async fn look(herder: &Herder) -> Health {
     if failures.is_empty() { Health::Healthy } else { Health::Stuck(failures.join("; ")) }
 }
 
-/// The worker's tasks: how many in each state, which have failed, and which do not move.
+/// The tasks of all workers: this one's, and apart from them what the others have said of theirs.
 pub(crate) fn tasks(herder: &Herder) -> Value {
+    let mut tasks = own_tasks(herder);
+    tasks["worker_id"] = json!(herder.config.worker_id);
+    if !matches!(*herder.standing(), Standing::Alone) {
+        tasks["others"] = others(&elsewhere(herder));
+    }
+    tasks
+}
+
+/// The worker's tasks: how many in each state, which have failed, and which do not move.
+fn own_tasks(herder: &Herder) -> Value {
     let now = Timestamp::now();
     let statuses: Vec<_> =
         herder.runners().iter().map(|(name, handle)| (name.clone(), handle.tasks())).collect();
@@ -101,6 +114,41 @@ pub(crate) fn tasks(herder: &Herder) -> Value {
     failed.truncate(NAMED);
     still.truncate(NAMED);
     json!({ "tasks": counts, "failed": failed, "still": still })
+}
+
+/// The tasks of connectors that are there which this worker does not run.
+fn elsewhere(herder: &Herder) -> Vec<(String, u32, Elsewhere)> {
+    let configs = herder.configs();
+    let (standing, book) = (herder.standing(), herder.shared.statuses.borrow());
+    let tasks = book.iter().filter_map(|(part, said)| match part {
+        Work::Task(name, id) if !standing.has(part) => {
+            configs.properties(name)?;
+            let worker = standing.whereabouts(&said.worker_id);
+            Some((name.clone(), *id, Elsewhere { said: said.clone(), worker }))
+        }
+        Work::Task(..) | Work::Connector(_) => None,
+    });
+    tasks.collect()
+}
+
+/// Tasks of others: how many in each state, which have failed, and whose worker is gone.
+fn others(tasks: &[(String, u32, Elsewhere)]) -> Value {
+    let (mut counts, mut failed, mut gone) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for (name, id, part) in tasks {
+        let state = part.said.state;
+        let task = || json!({ "connector": name, "task": id, "worker_id": part.said.worker_id, "what": part.activity() });
+        if part.worker == Whereabouts::Gone {
+            gone.push(task());
+            continue;
+        }
+        *counts.entry(state.name()).or_insert(0_u32) += 1;
+        if state == State::Failed {
+            failed.push(task());
+        }
+    }
+    failed.truncate(NAMED);
+    gone.truncate(NAMED);
+    json!({ "tasks": counts, "failed": failed, "gone": gone })
 }
 
 /// Why a task that is said to run does not move.
@@ -129,6 +177,32 @@ pub(crate) fn stands(status: &Status, meter: &TaskMeter, now: Timestamp) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statuses::StoredStatus;
+
+    #[test]
+    fn tasks_of_others_are_counted_by_what_their_workers_say_while_these_are_there() {
+        let part = |state, worker| Elsewhere {
+            said: StoredStatus {
+                state,
+                trace: (state == State::Failed).then(|| "odd".to_owned()),
+                worker_id: "b:1".to_owned(),
+                generation: 1,
+                version: None,
+            },
+            worker,
+        };
+        let at = || Whereabouts::At("http://b:1".to_owned());
+        let tasks = [
+            ("a".to_owned(), 0, part(State::Running, at())),
+            ("a".to_owned(), 1, part(State::Failed, at())),
+            ("b".to_owned(), 0, part(State::Running, Whereabouts::Gone)),
+        ];
+        let others = others(&tasks);
+        assert_eq!(others["tasks"], json!({ "RUNNING": 1, "FAILED": 1 }));
+        let (failed, gone) = (&others["failed"][0], &others["gone"][0]);
+        assert_eq!((&failed["task"], &failed["worker_id"]), (&json!(1), &json!("b:1")));
+        assert_eq!((&gone["connector"], &gone["worker_id"]), (&json!("b"), &json!("b:1")));
+    }
 
     #[test]
     fn a_task_stands_still_once_its_loop_or_its_sink_does_for_long() {

@@ -16,6 +16,7 @@ use crate::applier::Folder;
 use crate::assignment::Work;
 use crate::configs::{ConfigState, TargetState};
 use crate::connector_runner::{Handle, Wish};
+use crate::elsewhere::Elsewhere;
 use crate::group::{Joined, Round};
 use crate::keys;
 use crate::pipeline::Properties;
@@ -28,7 +29,7 @@ use crate::restore::{self, Restored};
 use crate::runner::Shared;
 use crate::standing::{Portion, Standing};
 use crate::status::{ConnectorStatus, Seen, Status};
-use crate::statuses;
+use crate::statuses::{self, StoredStatus};
 
 /// How long between attempts to reach the log at start.
 const START_RETRY: Duration = Duration::from_millis(200);
@@ -219,13 +220,17 @@ impl Herder {
         let whole = Work::Connector(name.to_owned());
         let runners = self.runners();
         let (standing, book) = (self.standing(), self.shared.statuses.borrow());
+        let elsewhere = |said: &StoredStatus| {
+            let worker = standing.whereabouts(&said.worker_id);
+            Seen::Elsewhere(Elsewhere { said: said.clone(), worker })
+        };
         let others = statuses::of_connector(&book, name)
             .filter(|(id, _)| !standing.has(&Work::Task(name.to_owned(), *id)));
         let mut tasks: BTreeMap<u32, Seen> =
-            others.map(|(id, said)| (id, Seen::Elsewhere(said.clone()))).collect();
+            others.map(|(id, said)| (id, elsewhere(said))).collect();
         let own = runners.get(name);
         let here = own.filter(|_| standing.has(&whole)).map(|own| Seen::Here(own.status().into()));
-        let connector = here.or_else(|| book.get(&whole).cloned().map(Seen::Elsewhere));
+        let connector = here.or_else(|| book.get(&whole).map(elsewhere));
         // One that no worker was given yet exists all the same.
         let exists = self.configs().properties(name).is_some();
         let nobodys = || exists.then(|| Seen::Here(Status::unassigned().into()));

@@ -49,6 +49,7 @@ mod connector_runner;
 mod counters;
 mod dead_letters;
 mod declared;
+mod elsewhere;
 mod exactly_once;
 mod fencing;
 mod following;
@@ -131,6 +132,7 @@ mod task_topics;
 mod tolerance;
 mod topic_creation;
 mod topics;
+mod trace;
 mod worker;
 
 pub use client_settings::{CLIENT_SETTINGS, Client, ClientSettings, Fate};

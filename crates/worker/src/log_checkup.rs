@@ -310,6 +310,8 @@ fn of_volume(volume: &Volume) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
     fn partition(
@@ -332,7 +334,7 @@ mod tests {
         purpose: Use,
         partitions: Vec<PartitionDescription>,
         config: &[(&str, &str)],
-    ) -> Vec<&'static str> {
+    ) -> Vec<Cow<'static, str>> {
         let config = config.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let seen = Seen { partitions, config: config.collect() };
         let found = of_topic("t", purpose, Some(&seen));
@@ -386,7 +388,7 @@ mod tests {
     #[test]
     fn a_topic_that_is_gone_is_an_error_unless_it_is_made_with_its_first_record() {
         let code = |purpose| of_topic("t", purpose, None).pop().map(|it| (it.code, it.severity));
-        assert_eq!(code(Use::Configs), Some(("KAFKA_TOPIC_GONE", Severity::Error)));
+        assert_eq!(code(Use::Configs), Some(("KAFKA_TOPIC_GONE".into(), Severity::Error)));
         assert_eq!(code(Use::Records), None);
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::assignment::Work;
+use crate::elsewhere::Whereabouts;
 use crate::group_texts::Place;
 
 /// See the module's text.
@@ -25,6 +26,8 @@ pub(crate) struct Membership {
     pub(crate) leader: Option<Place>,
     /// Whether this worker is the leader.
     pub(crate) leads: bool,
+    /// All that are in the group; nobody where its leader does not say.
+    pub(crate) workers: Vec<Place>,
     pub(crate) works: BTreeSet<Work>,
 }
 
@@ -75,6 +78,16 @@ impl Standing {
         match self {
             Self::Alone | Self::Out => None,
             Self::In(membership) => membership.leader.as_ref(),
+        }
+    }
+
+    /// Where the worker of this name is.
+    pub(crate) fn whereabouts(&self, worker_id: &str) -> Whereabouts {
+        let Self::In(Membership { workers, .. }) = self else { return Whereabouts::Unknown };
+        match workers.iter().find(|worker| worker.id == worker_id) {
+            Some(worker) => Whereabouts::At(worker.url.clone()),
+            None if workers.is_empty() => Whereabouts::Unknown,
+            None => Whereabouts::Gone,
         }
     }
 
@@ -130,12 +143,26 @@ impl Portion {
 mod tests {
     use super::*;
 
+    fn standing(workers: Vec<Place>, works: BTreeSet<Work>) -> Standing {
+        Standing::In(Membership { generation: 3, leader: None, leads: false, workers, works })
+    }
+
+    #[test]
+    fn who_is_in_the_group_is_known_where_its_leader_says_so() {
+        let place = Place { id: "a:1".to_owned(), url: "https://a:1".to_owned() };
+        let told = standing(vec![place], BTreeSet::new());
+        assert_eq!(told.whereabouts("a:1"), Whereabouts::At("https://a:1".to_owned()));
+        assert_eq!(told.whereabouts("b:1"), Whereabouts::Gone);
+        for standing in [Standing::Alone, Standing::Out, standing(Vec::new(), BTreeSet::new())] {
+            assert_eq!(standing.whereabouts("b:1"), Whereabouts::Unknown, "{standing:?}");
+        }
+    }
+
     #[test]
     fn a_portion_is_what_was_given_of_one_connector() {
         let works =
             [Work::Connector("a".into()), Work::Task("a".into(), 1), Work::Task("b".into(), 0)];
-        let given = Membership { generation: 3, leader: None, leads: false, works: works.into() };
-        let standing = Standing::In(given);
+        let standing = standing(Vec::new(), works.into());
         let (a, b) = (standing.portion("a"), standing.portion("b"));
         assert!(a.has_connector() && a.has_task(1) && !a.has_task(0));
         assert!(!b.has_connector() && b.has_task(0) && !b.is_empty());

@@ -7,8 +7,8 @@ use highwater_connector::{ConnectorError, Fact, Generation, Hold, SourceOffset};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::elsewhere::Elsewhere;
 use crate::pulse::Pulse;
-use crate::statuses::StoredStatus;
 
 /// Kafka Connect's states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,14 +99,14 @@ pub(crate) enum Seen {
     /// It is this worker's.
     Here(Box<Status>),
     /// It is another's, and this is what that one has said last.
-    Elsewhere(StoredStatus),
+    Elsewhere(Elsewhere),
 }
 
 impl Seen {
     pub(crate) fn state(&self) -> State {
         match self {
             Self::Here(status) => status.state,
-            Self::Elsewhere(status) => status.state,
+            Self::Elsewhere(part) => part.said.state,
         }
     }
 
@@ -118,11 +118,19 @@ impl Seen {
         }
     }
 
+    /// What another has said of it where it is that one's.
+    pub(crate) const fn elsewhere(&self) -> Option<&Elsewhere> {
+        match self {
+            Self::Here(_) => None,
+            Self::Elsewhere(part) => Some(part),
+        }
+    }
+
     /// The same, as if it were about to be started anew.
     pub(crate) fn restarting(mut self) -> Self {
         match &mut self {
             Self::Here(status) => status.state = State::Restarting,
-            Self::Elsewhere(status) => status.state = State::Restarting,
+            Self::Elsewhere(part) => part.said.state = State::Restarting,
         }
         self
     }
@@ -130,21 +138,9 @@ impl Seen {
     fn json(&self, worker_id: &str, version: Option<&str>) -> Map<String, Value> {
         match self {
             Self::Here(status) => status.json(worker_id, version),
-            Self::Elsewhere(status) => elsewhere_json(status),
+            Self::Elsewhere(part) => part.json(),
         }
     }
-}
-
-fn elsewhere_json(status: &StoredStatus) -> Map<String, Value> {
-    let StoredStatus { state, trace, worker_id, version, .. } = status;
-    let activity = format!("What it does is known to its worker, {worker_id}");
-    let mut object = Map::new();
-    object.insert("state".to_owned(), json!(state.name()));
-    object.insert("worker_id".to_owned(), json!(worker_id));
-    object.extend(trace.as_ref().map(|trace| ("trace".to_owned(), json!(trace))));
-    object.extend(version.as_ref().map(|version| ("version".to_owned(), json!(version))));
-    object.insert("highwater".to_owned(), json!({ "activity": activity }));
-    object
 }
 
 /// A connector's own standing, and that of each task by its id.
@@ -374,22 +370,6 @@ mod tests {
         assert!(shown["highwater"]["hold"].is_object(), "what is kept for the task: {shown}");
         status.enter(State::Unassigned, None, "Opens the source");
         assert_eq!(status.held, None, "what was kept while it stood still");
-    }
-
-    #[test]
-    fn what_another_worker_said_is_shown_as_its_word() {
-        let stored = StoredStatus {
-            state: State::Failed,
-            trace: Some("odd".to_owned()),
-            worker_id: "other:1".to_owned(),
-            generation: 3,
-            version: None,
-        };
-        let seen = Seen::Elsewhere(stored);
-        let shown = Value::Object(seen.json("own:1", Some("0.1.0")));
-        assert_eq!((&shown["state"], &shown["worker_id"]), (&json!("FAILED"), &json!("other:1")));
-        assert_eq!((&shown["trace"], shown.get("version")), (&json!("odd"), None));
-        assert_eq!(seen.restarting().state(), State::Restarting);
     }
 
     #[test]

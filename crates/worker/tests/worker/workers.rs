@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use highwater_kafka::{Consumer, ConsumerSettings, Subscription};
+use highwater_kafka::{
+    Consumer, ConsumerSettings, OutgoingRecord, Subscription, WriterSettings, at_least_once,
+};
 use highwater_worker::{ExactlyOnceSupport, Sharing, Worker, WorkerConfig, WorkerError};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::bench::{Bench, Doomed, Life, PATIENCE, config};
-use crate::source::Server;
+use crate::source::{Server, lasting};
 
 /// As short as a broker allows.
 const SESSION: Duration = Duration::from_secs(6);
@@ -44,6 +46,20 @@ fn parts(parts: &str, tasks: usize) -> Value {
     config["parts"] = json!(parts);
     config["tasks.max"] = json!(tasks.to_string());
     config
+}
+
+/// Writes a record of state, as some worker may.
+async fn write(bench: &Bench, topic: &str, key: &str, value: &Value) {
+    let mut journal = at_least_once(&WriterSettings::new(&bench.bootstrap)).unwrap();
+    let record = OutgoingRecord {
+        topic: topic.into(),
+        partition: None,
+        key: Some(key.to_owned().into()),
+        value: Some(value.to_string().into()),
+        headers: Vec::new(),
+    };
+    journal.send(record).await.unwrap();
+    journal.commit().await.unwrap();
 }
 
 /// Which worker runs each task.
@@ -131,6 +147,101 @@ async fn what_a_dead_worker_had_moves_to_the_others() {
     let stayed = before.iter().filter(|(id, worker)| after.get(*id) == Some(worker)).count();
     assert_eq!(stayed, 2, "what the living one had");
     one.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_worker_tells_of_what_the_others_run() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let (one, two) = (sharer(&bench).await, sharer(&bench).await);
+    one.api.create("a", parts("x,y,z,u", 4)).await.expect(201);
+    let running = spread(&two, 4, 2).await;
+    bench.server.state().failures.push(lasting());
+    let failed = |task: &&Value| task["state"] == "FAILED";
+    let tasks = |status: &Value| status["tasks"].as_array().cloned().unwrap_or_default();
+    let status = one.api.until("a", |status| tasks(status).iter().any(|it| failed(&it))).await;
+    let id = tasks(&status).iter().find(failed).unwrap()["id"].as_u64().unwrap();
+    let its = &running[&id];
+    for worker in [&one, &two] {
+        let here = worker.api.url.ends_with(its.as_str());
+        let status =
+            worker.api.until("a", |status| tasks(status).iter().any(|it| failed(&it))).await;
+        let ours = &tasks(&status)[usize::try_from(id).unwrap()]["highwater"];
+        assert_eq!(
+            (&ours["error"]["code"], &ours["error"]["do"]),
+            (&json!("FAKE_ODD"), &json!("mend the row"))
+        );
+        let found = worker.worker.examine().await;
+        let odd: Vec<_> = found.iter().filter(|finding| finding.code == "FAKE_ODD").collect();
+        assert_eq!(
+            (odd.len(), odd[0].what.contains(&format!("on {its}"))),
+            (1, !here),
+            "{found:?}"
+        );
+        let health = worker.api.get("/health").await.expect(200)["highwater"].clone();
+        let (part, other) =
+            if here { (&health, &health["others"]) } else { (&health["others"], &health) };
+        assert_eq!(part["tasks"], json!({ "FAILED": 1, "RUNNING": 1 }), "{health}");
+        assert_eq!(other["tasks"], json!({ "RUNNING": 2 }), "{health}");
+        assert_eq!((&part["failed"][0]["task"], &other["failed"]), (&json!(id), &json!([])));
+    }
+    // A part whose worker was never in the group, as Kafka Connect's may have left one.
+    let gone = json!({ "state": "RUNNING", "trace": null, "worker_id": "old:1", "generation": 1 });
+    write(&bench, "highwater.status", "status-task-a-7", &gone).await;
+    let lost = |status: &Value| tasks(status).len() == 5;
+    let status = two.api.until("a", lost).await;
+    let says = tasks(&status)[4]["highwater"]["activity"].to_string();
+    assert!(says.contains("old:1") && says.contains("in the group no more"), "{says}");
+    let found = two.worker.examine().await;
+    let gone = found.iter().find(|finding| finding.code == "WORKER_GONE").expect("it is told");
+    assert!(gone.what.starts_with("old:1, which had it"), "{gone:?}");
+    let health = two.api.get("/health").await.expect(200)["highwater"].clone();
+    assert_eq!(health["others"]["gone"][0]["task"], 7, "{health}");
+    for life in [one, two] {
+        life.worker.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connector_that_is_made_anew_has_nothing_of_the_deleted_one_but_its_offsets() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let (one, two) = (sharer(&bench).await, sharer(&bench).await);
+    let offsets = async |life: &Life| {
+        let offsets = life.api.get("/connectors/a/offsets").await.expect(200)["offsets"].clone();
+        offsets.as_array().unwrap().len()
+    };
+    for (deletes, creates) in [(&one, &two), (&two, &one)] {
+        creates.api.create("a", parts("x,y,z,u", 4)).await.expect(201);
+        spread(deletes, 4, 2).await;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while offsets(deletes).await < 4 {
+            assert!(tokio::time::Instant::now() < deadline, "not all store what they have read");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        deletes.api.call(Method::DELETE, "/connectors/a", None).await.expect(204);
+        // At once, while its tasks may still end elsewhere.
+        creates.api.create("a", parts("x,y", 4)).await.expect(201);
+        spread(deletes, 2, 2).await;
+        for worker in [&one, &two] {
+            let two_tasks =
+                |status: &Value| status["tasks"].as_array().is_some_and(|it| it.len() == 2);
+            worker.api.until("a", two_tasks).await;
+        }
+        for id in [2, 3] {
+            let key = format!("status-task-a-{id}");
+            assert_eq!(bench.newest("highwater.status", &key).await, None, "{key} stays");
+        }
+        assert_eq!(offsets(creates).await, 4, "offsets stay, as with Kafka Connect");
+        creates.api.call(Method::DELETE, "/connectors/a", None).await.expect(204);
+        for worker in [&one, &two] {
+            worker.api.until("a", |status| status["error_code"] == 404).await;
+        }
+        for key in ["status-connector-a", "status-task-a-0", "status-task-a-1"] {
+            assert_eq!(bench.newest("highwater.status", key).await, None, "{key} stays");
+        }
+    }
+    for life in [one, two] {
+        life.worker.shutdown().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
