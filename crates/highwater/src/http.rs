@@ -124,8 +124,11 @@ impl Guard {
     async fn answered(&self, request: Request<Body>, next: Next) -> Result<Response, Response> {
         let path = request.uri().path();
         guard::check(request.method(), path, request.headers(), &self.allowed).map_err(refused)?;
-        self.access.admit(Asking::of(&request)).await.map_err(IntoResponse::into_response)?;
-        let (head, body) = request.into_parts();
+        let admitted = self.access.admit(Asking::of(&request)).await;
+        let (mut head, body) = request.into_parts();
+        if let Some(caller) = admitted.map_err(IntoResponse::into_response)? {
+            head.extensions.insert(caller);
+        }
         // Its part of the memory is held until the answer is there.
         let Gathered { bytes, share: _share } = self.bodies.gather(body).await.map_err(refused)?;
         Ok(next.run(Request::from_parts(head, bytes.into())).await)
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
 
     fn open() -> HttpAccess {
-        HttpAccess::new(Arc::new(highwater_access::Access::open()), Default::default())
+        HttpAccess::new(Arc::new(highwater_access::Access::open()), Default::default(), Vec::new())
     }
 
     async fn ask(router: &Router, path: &str) -> (StatusCode, String) {

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use highwater_access::{Access, Authorization, Principal, SubjectRules};
+use highwater_worker::{Caller, ON_BEHALF_OF};
 use metrics::{counter, describe_counter};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -46,6 +47,8 @@ pub(crate) enum Denial {
     Failed,
     /// Too many of its address were wrong.
     Throttled,
+    /// It says that it comes for somebody else, and its connection is not that of a server.
+    MaySpeakForNobody,
     /// Who it is may not do that.
     NotAllowed(String),
 }
@@ -55,7 +58,7 @@ impl Denial {
         match self {
             Self::NoLogin | Self::Failed => StatusCode::UNAUTHORIZED,
             Self::Throttled => StatusCode::TOO_MANY_REQUESTS,
-            Self::NotAllowed(_) => StatusCode::FORBIDDEN,
+            Self::MaySpeakForNobody | Self::NotAllowed(_) => StatusCode::FORBIDDEN,
         }
     }
 
@@ -64,6 +67,7 @@ impl Denial {
             Self::NoLogin => "HTTP_LOGIN_REQUIRED",
             Self::Failed => "HTTP_LOGIN_FAILED",
             Self::Throttled => "HTTP_LOGIN_THROTTLED",
+            Self::MaySpeakForNobody => "HTTP_MAY_SPEAK_FOR_NOBODY",
             Self::NotAllowed(_) => "HTTP_NOT_ALLOWED",
         }
     }
@@ -75,6 +79,7 @@ impl Denial {
             }
             Self::Failed => "user, password or token is wrong".to_owned(),
             Self::Throttled => "too many logins from this address have failed".to_owned(),
+            Self::MaySpeakForNobody => format!("only servers may send the header {ON_BEHALF_OF}"),
             Self::NotAllowed(what) => what.clone(),
         }
     }
@@ -88,6 +93,9 @@ impl Denial {
                 "highwater user list shows who is there; highwater user password and highwater user token give new ones"
             }
             Self::Throttled => "try again in a few seconds, with the right password or token",
+            Self::MaySpeakForNobody => {
+                "leave the header out; a server that brings requests of others is one of worker.forward_users, by its certificate"
+            }
             Self::NotAllowed(_) => {
                 "ask an administrator for the role or the grant: highwater user change NAME --role ROLE, or --grant"
             }
@@ -132,6 +140,8 @@ pub(crate) struct Asking {
     path: String,
     asked: Asked,
     authorization: Option<HeaderValue>,
+    /// For whom it comes, where it is another server's.
+    behalf: Option<HeaderValue>,
     peer: SocketAddr,
     subject: Option<PeerSubject>,
 }
@@ -145,7 +155,8 @@ impl Asking {
             method: method.clone(),
             path: path.to_owned(),
             asked: http_roles::asked(method, path, upgrade),
-            authorization: authorization(request.headers()),
+            authorization: only(request.headers(), &header::AUTHORIZATION),
+            behalf: only(request.headers(), &ON_BEHALF_OF),
             // None where no socket is: a test.
             peer: peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0),
             subject: request.extensions().get::<PeerSubject>().cloned(),
@@ -158,17 +169,19 @@ pub(crate) struct HttpAccess {
     access: Arc<Access>,
     /// Whom a client certificate stands for.
     subjects: SubjectRules,
+    /// Users that are servers, which speak for others.
+    servers: Vec<String>,
     hashing: Semaphore,
 }
 
 impl HttpAccess {
-    pub(crate) fn new(access: Arc<Access>, subjects: SubjectRules) -> Self {
-        Self { access, subjects, hashing: Semaphore::new(HASHED_AT_ONCE) }
+    pub(crate) fn new(access: Arc<Access>, subjects: SubjectRules, servers: Vec<String>) -> Self {
+        Self { access, subjects, servers, hashing: Semaphore::new(HASHED_AT_ONCE) }
     }
 
-    /// Lets a request through, or says why not.
-    pub(crate) async fn admit(&self, request: Asking) -> Result<(), Denial> {
-        let Asked::Right(operation, target) = &request.asked else { return Ok(()) };
+    /// Lets a request through, or says why not; with who it comes from where no header of its own says so.
+    pub(crate) async fn admit(&self, request: Asking) -> Result<Option<Caller>, Denial> {
+        let Asked::Right(operation, target) = &request.asked else { return Ok(None) };
         let who = self.who(&request).await?;
         if !self.access.allow(&who, *operation, target.resource()) {
             tracing::warn!(%who, %operation, target = target.text(), "a request was refused");
@@ -180,7 +193,7 @@ impl HttpAccess {
         if !request.method.is_safe() && self.access.everybody().is_none() {
             tracing::info!(%who, method = %request.method, path = request.path, "a request of a user");
         }
-        Ok(())
+        Ok(caller(who, &request))
     }
 
     /// Who it comes from. What the header says counts before the connection's certificate: a worker
@@ -189,10 +202,38 @@ impl HttpAccess {
         if let Some(everybody) = self.access.everybody() {
             return Ok(everybody);
         }
-        match &request.authorization {
-            Some(value) => self.logged_in(value.as_bytes(), request.peer).await,
-            None => self.certified(request.subject.as_ref()),
+        match (&request.behalf, &request.authorization) {
+            (Some(name), None) => self.spoken_for(name, request.subject.as_ref()),
+            (Some(_), Some(_)) => Err(Denial::MaySpeakForNobody),
+            (None, Some(value)) => self.logged_in(value.as_bytes(), request.peer).await,
+            (None, None) => self.certified(request.subject.as_ref()),
         }
+    }
+
+    /// For whom another server speaks. Who is a server its certificate says, and nothing else.
+    fn spoken_for(
+        &self,
+        name: &HeaderValue,
+        subject: Option<&PeerSubject>,
+    ) -> Result<Principal, Denial> {
+        let server = subject.and_then(|PeerSubject(subject)| self.subjects.user(subject));
+        let is_one = |server: &String| {
+            self.servers.contains(server) && !self.access.is_gone(&Principal::user(server))
+        };
+        if !server.as_ref().is_some_and(is_one) {
+            count("certificate", "failed");
+            tracing::warn!(server, "somebody spoke for another and is no server");
+            return Err(Denial::MaySpeakForNobody);
+        }
+        let name = name.to_str().map(http_roles::decoded).unwrap_or_default();
+        let user = Principal::user(&name);
+        if self.access.is_gone(&user) {
+            count("certificate", "failed");
+            tracing::warn!(server, name, "a server spoke for nobody who is a user here");
+            return Err(Denial::Failed);
+        }
+        count("certificate", "done");
+        Ok(user)
     }
 
     fn certified(&self, subject: Option<&PeerSubject>) -> Result<Principal, Denial> {
@@ -243,9 +284,18 @@ impl HttpAccess {
     }
 }
 
+/// Who a request comes from where its connection has said so: whoever brings the request to another
+/// server cannot pass that on.
+fn caller(who: Principal, request: &Asking) -> Option<Caller> {
+    match who {
+        Principal::User(name) if request.authorization.is_none() => Some(Caller(name.to_string())),
+        _ => None,
+    }
+}
+
 /// The header, where there is one; of several none counts, since each may name another.
-fn authorization(headers: &HeaderMap) -> Option<HeaderValue> {
-    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+fn only(headers: &HeaderMap, name: &HeaderName) -> Option<HeaderValue> {
+    let mut all = headers.get_all(name).iter();
     let first = all.next()?;
     Some(if all.next().is_none() { first.clone() } else { HeaderValue::from_static("") })
 }

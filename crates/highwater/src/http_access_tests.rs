@@ -7,7 +7,7 @@ use super::*;
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9);
 
 async fn admit(http: &HttpAccess, request: &Request<Body>) -> Result<(), Denial> {
-    http.admit(Asking::of(request)).await
+    http.admit(Asking::of(request)).await.map(drop)
 }
 
 struct Bench {
@@ -33,10 +33,12 @@ fn bench() -> Bench {
     let path = folder.path().join("users.toml");
     let (token, new) = Token::mint("ci").unwrap();
     put(&path, "ann", Some(Role::View), Vec::new());
+    put(&path, "srv", None, Vec::new());
     put(&path, "ops", Some(Role::Operate), vec![token]);
     let access = Access::of_users(UsersFile::new(&path)).unwrap();
     let subjects = SubjectRules::parse("RULE:CN=([a-z]+)/$1/").unwrap();
-    let http = HttpAccess::new(Arc::new(access), subjects);
+    let servers = vec!["srv".to_owned(), "gone".to_owned()];
+    let http = HttpAccess::new(Arc::new(access), subjects, servers);
     Bench { http, token: new.reveal().to_owned(), _folder: folder }
 }
 
@@ -94,6 +96,58 @@ async fn a_password_a_token_and_a_certificate_let_in_and_the_role_decides() {
     let mut both = certified("CN=ops");
     both.headers_mut().insert(header::AUTHORIZATION, ann.parse().unwrap());
     assert!(matches!(admit(&http, &both).await, Err(Denial::NotAllowed(_))));
+}
+
+#[tokio::test]
+async fn a_server_speaks_for_others_and_nobody_else_does() {
+    let Bench { http, token, _folder } = bench();
+    let bearer = format!("Bearer {token}");
+    let asked = |subject: Option<&str>, behalf: &[&str], header: Option<&str>| {
+        let mut request = request(Method::PUT, "/connectors/c/pause", header);
+        if let Some(subject) = subject {
+            request.extensions_mut().insert(PeerSubject(subject.into()));
+        }
+        for name in behalf {
+            request.headers_mut().append(ON_BEHALF_OF, name.parse().unwrap());
+        }
+        request
+    };
+    let server = Some("CN=srv");
+    assert_eq!(admit(&http, &asked(server, &["ops"], None)).await, Ok(()));
+    assert_eq!(admit(&http, &asked(server, &["%6Fps"], None)).await, Ok(()), "escaped");
+    let for_ann = admit(&http, &asked(server, &["ann"], None)).await;
+    assert!(matches!(for_ann, Err(Denial::NotAllowed(what)) if what.contains("User:ann")));
+    let by_itself = admit(&http, &asked(server, &[], None)).await;
+    assert!(matches!(by_itself, Err(Denial::NotAllowed(what)) if what.contains("User:srv")));
+    for behalf in [&["bob"][..], &[""], &["ann", "ops"], &["%ff"]] {
+        let refused = admit(&http, &asked(server, behalf, None)).await;
+        assert_eq!(refused, Err(Denial::Failed), "{behalf:?} is nobody");
+    }
+    for subject in [None, Some("CN=ops"), Some("CN=gone"), Some("CN=srv,O=else"), Some("CN=nobody")]
+    {
+        let refused = admit(&http, &asked(subject, &["ops"], None)).await;
+        assert_eq!(refused, Err(Denial::MaySpeakForNobody), "{subject:?}");
+    }
+    for (subject, behalf) in [(server, "ann"), (None, "ops"), (Some("CN=ops"), "ops")] {
+        let refused = admit(&http, &asked(subject, &[behalf], Some(&bearer))).await;
+        assert_eq!(refused, Err(Denial::MaySpeakForNobody), "{subject:?} with a token");
+    }
+}
+
+#[tokio::test]
+async fn who_is_known_by_the_connection_alone_is_told_to_the_worker() {
+    let Bench { http, token, _folder } = bench();
+    let caller = async |request: &Request<Body>| http.admit(Asking::of(request)).await.unwrap();
+    let bearer = format!("Bearer {token}");
+    let mut certified = request(Method::PUT, "/connectors/c/pause", None);
+    certified.extensions_mut().insert(PeerSubject("CN=ops".into()));
+    assert_eq!(caller(&certified).await, Some(Caller("ops".to_owned())));
+    certified.headers_mut().insert(header::AUTHORIZATION, bearer.parse().unwrap());
+    assert_eq!(caller(&certified).await, None, "the header is passed on");
+    let mut spoken_for = request(Method::PUT, "/connectors/c/pause", None);
+    spoken_for.extensions_mut().insert(PeerSubject("CN=srv".into()));
+    spoken_for.headers_mut().insert(ON_BEHALF_OF, "ops".parse().unwrap());
+    assert_eq!(caller(&spoken_for).await, Some(Caller("ops".to_owned())), "and to the next one");
 }
 
 #[tokio::test]
@@ -166,7 +220,7 @@ async fn many_guesses_at_once_are_counted_one_by_one() {
 
 #[tokio::test]
 async fn where_nobody_logs_in_all_are_let_in() {
-    let http = HttpAccess::new(Arc::new(Access::open()), SubjectRules::default());
+    let http = HttpAccess::new(Arc::new(Access::open()), SubjectRules::default(), Vec::new());
     for (method, path) in [(Method::DELETE, "/connectors/c"), (Method::PUT, "/nothing")] {
         assert_eq!(admit(&http, &request(method, path, None)).await, Ok(()), "{path}");
     }

@@ -10,6 +10,7 @@ use highwater_connector::{Config, ConfigKey, Finding, Importance, KeyType};
 use crate::failure::Failure;
 use crate::http_access::HttpAccess;
 use crate::listener_tls::{self, Listener, ListenerTls};
+use crate::sharing_settings::FORWARD_USERS;
 use crate::user_store::UserStore;
 
 /// How often the files are looked at.
@@ -62,11 +63,22 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
     ]
 }
 
+/// The users that are servers are known by their certificates.
+fn servers(config: &Config) -> Result<Vec<String>, (&'static str, String)> {
+    let servers: Vec<String> = config.list(FORWARD_USERS).into_iter().map(str::to_owned).collect();
+    if !servers.is_empty() && config.text("http.tls.client_auth") == "none" {
+        return Err((FORWARD_USERS, "needs http.tls.client_auth".to_owned()));
+    }
+    Ok(servers)
+}
+
 /// How the HTTP listener is guarded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct HttpGuard {
     tls: Option<TlsFiles>,
     rules: String,
+    /// Users that are other servers, which bring requests.
+    servers: Vec<String>,
     /// Whether requests say who they come from.
     login: bool,
 }
@@ -79,7 +91,7 @@ impl HttpGuard {
         let rules = config.text("http.tls.principal_rules").to_owned();
         SubjectRules::parse(&rules)
             .map_err(|error| ("http.tls.principal_rules", error.to_string()))?;
-        Ok(Self { tls, rules, login })
+        Ok(Self { tls, rules, servers: servers(config)?, login })
     }
 
     /// Whether nobody comes in from another machine without TLS and a login (rule A2).
@@ -126,7 +138,8 @@ impl OpenHttpGuard {
         let access =
             if self.settings.login { self.users.access() } else { Arc::new(Access::open()) };
         // The settings parsed them.
-        HttpAccess::new(access, SubjectRules::parse(&self.settings.rules).unwrap_or_default())
+        let rules = SubjectRules::parse(&self.settings.rules).unwrap_or_default();
+        HttpAccess::new(access, rules, self.settings.servers.clone())
     }
 
     /// What stands in front of the connections.

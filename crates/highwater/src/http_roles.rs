@@ -103,7 +103,7 @@ fn connector(method: &Method, rest: &[&str], looks: bool) -> Operation {
 }
 
 /// A segment of a path without its escapes; as it is where they are none.
-fn decoded(segment: &str) -> String {
+pub(crate) fn decoded(segment: &str) -> String {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();
     while let Some(byte) = rest.next() {

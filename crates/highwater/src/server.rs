@@ -63,8 +63,9 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
     if flags.check {
         let users = settings.users()?;
         settings.http_guard.open(&users)?;
-        if settings.apache.is_none() {
-            settings.kafka_guard.open(&users)?;
+        match settings.apache {
+            Some(_) => settings.sharing.check_files()?,
+            None => drop(settings.kafka_guard.open(&users)?),
         }
         return Ok(output::line(&settings.text())?);
     }
@@ -252,6 +253,7 @@ async fn start_worker(
     let allowed = AllowedPaths::new(settings::ALLOWED_PATHS, settings.allowed_paths.clone());
     settings.worker.apply(allowed.clone(), &mut config);
     if settings.apache.is_some() {
+        settings.sharing.check_files()?;
         settings.sharing.apply(&mut config, http);
     }
     let started = Worker::start(config, plugins(allowed)).await;

@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use highwater_connector::{Config, ConfigKey, Importance, KeyType, Problem};
+use highwater_kafka::{Pem, PemPlace, Tls};
 use highwater_worker::{Sharing, WorkerConfig};
 
+use crate::failure::{Exit, Failure};
 use crate::guard;
 
 const URL: &str = "worker.advertised_url";
@@ -17,9 +19,19 @@ const CONFIGS: &str = "worker.configs_topic";
 const OFFSETS: &str = "worker.offsets_topic";
 const STATUS: &str = "worker.status_topic";
 
-const KEYS: [&str; 7] = [URL, SESSION, HEARTBEAT, REBALANCE, CONFIGS, OFFSETS, STATUS];
+const CA: &str = "worker.forward_ca";
+const CERT: &str = "worker.forward_cert";
+const KEY: &str = "worker.forward_key";
+pub(crate) const FORWARD_USERS: &str = "worker.forward_users";
+
+const KEYS: [&str; 11] =
+    [URL, CA, CERT, KEY, FORWARD_USERS, SESSION, HEARTBEAT, REBALANCE, CONFIGS, OFFSETS, STATUS];
 
 const URL_TEXT: &str = "Where the other servers of worker.group_id reach this one's HTTP listener, such as http://host:8083; with kafka.bootstrap only, as are the next ones. Empty: http.advertise, with https:// where http.tls.cert is set, or the listener. Kafka Connect's rest.advertised.host.name and port.";
+const CA_TEXT: &str = "Certificates of the authorities that vouch for the other servers, to which this one brings requests, PEM. Empty: those that the system trusts. Read at each connection, as are the next two.";
+const CERT_TEXT: &str = "Certificate that this server shows the others, with those between it and its root, PEM. It is needed where their http.tls.client_auth is required, and to speak for callers that are known by a client certificate. Empty: none.";
+const KEY_TEXT: &str = "Key of that certificate, PEM.";
+const FORWARD_USERS_TEXT: &str = "Users that are servers of the group: one of them, known by the certificate of its connection alone, may say for which user it brings a request (header Highwater-On-Behalf-Of). Whoever has the key of one may do what any user may. Empty: nobody.";
 const SESSION_TEXT: &str = "After how long a silence of this server the others take over its connectors and tasks, in milliseconds; it stops them itself after two thirds of that. The brokers' group.min.session.timeout.ms (6000) is the least. Kafka Connect's session.timeout.ms.";
 const HEARTBEAT_TEXT: &str = "How often the server says that it lives, in milliseconds; so soon it hears that work is shared out anew. At most a third of worker.session_timeout_ms. Kafka Connect's heartbeat.interval.ms.";
 const REBALANCE_TEXT: &str = "How long the others wait for this server when work is shared out anew, in milliseconds. Kafka Connect's rebalance.timeout.ms.";
@@ -36,6 +48,10 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
     let millis = KeyType::Int { min: 100, max: 3_600_000 };
     vec![
         key(URL, KeyType::String, "", Medium, URL_TEXT),
+        key(CA, KeyType::String, "", Medium, CA_TEXT),
+        key(CERT, KeyType::String, "", Medium, CERT_TEXT),
+        key(KEY, KeyType::String, "", Medium, KEY_TEXT),
+        key(FORWARD_USERS, KeyType::List, "", Medium, FORWARD_USERS_TEXT),
         key(SESSION, millis, "10000", Medium, SESSION_TEXT),
         key(HEARTBEAT, millis, "1000", Low, HEARTBEAT_TEXT),
         key(REBALANCE, millis, "60000", Low, REBALANCE_TEXT),
@@ -54,6 +70,8 @@ pub(crate) fn is_of_cluster(key: &str) -> bool {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SharingSettings {
     url: Option<String>,
+    /// How the others are called.
+    tls: Tls,
     session_timeout: Duration,
     heartbeat_interval: Duration,
     rebalance_timeout: Duration,
@@ -72,6 +90,7 @@ impl SharingSettings {
         let topic = |key| config.text(key).trim().to_owned();
         let settings = Self {
             url: url(config)?,
+            tls: tls(config)?,
             session_timeout: millis(SESSION),
             heartbeat_interval: millis(HEARTBEAT),
             rebalance_timeout: millis(REBALANCE),
@@ -97,6 +116,17 @@ impl SharingSettings {
         guard::host_name(authority(self.url.as_deref()?))
     }
 
+    /// Tries the files with which the others are called.
+    pub(crate) fn check_files(&self) -> Result<(), Failure> {
+        let refused = |why| {
+            Failure::new(Exit::Failed, "WORKER_TLS_FILE", why)
+                .kept("nothing was started")
+                .remedy(format!("correct {CA}, {CERT} or {KEY}"))
+        };
+        // What the system trusts is no file of these.
+        if self.tls == Tls::default() { Ok(()) } else { self.tls.check().map_err(refused) }
+    }
+
     /// Tells the worker of a cluster, which listens at `http`.
     pub(crate) fn apply(&self, config: &mut WorkerConfig, http: SocketAddr) {
         let url = self.url.clone().unwrap_or_else(|| format!("http://{http}"));
@@ -106,11 +136,26 @@ impl SharingSettings {
         config.status_topic.clone_from(&self.status_topic);
         config.sharing = Some(Sharing {
             url,
+            tls: self.tls.clone(),
             session_timeout: self.session_timeout,
             heartbeat_interval: self.heartbeat_interval,
             rebalance_timeout: self.rebalance_timeout,
         });
     }
+}
+
+fn tls(config: &Config) -> Result<Tls, Problem> {
+    let pem = |setting| {
+        let path = Some(config.text(setting).trim()).filter(|path| !path.is_empty())?;
+        Some(Pem { setting, place: PemPlace::File(path.into()) })
+    };
+    let identity = match (pem(CERT), pem(KEY)) {
+        (Some(cert), Some(key)) => Some((cert, key)),
+        (None, None) => None,
+        (Some(_), None) => return Err(problem(CERT, format!("needs {KEY}"))),
+        (None, Some(_)) => return Err(problem(KEY, format!("needs {CERT}"))),
+    };
+    Ok(Tls { authorities: pem(CA), identity, verify_host: true })
 }
 
 fn url(config: &Config) -> Result<Option<String>, Problem> {
@@ -188,6 +233,8 @@ mod tests {
             ((HEARTBEAT, "5000"), HEARTBEAT),
             ((OFFSETS, "highwater.configs"), CONFIGS),
             ((STATUS, " "), CONFIGS),
+            ((CERT, "a.pem"), CERT),
+            ((KEY, "a.key"), KEY),
         ] {
             assert_eq!(read(&[given]).unwrap_err().key, key, "{given:?}");
         }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::tls;
+
 /// Where a cluster is, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
@@ -140,6 +142,16 @@ pub struct Tls {
     pub identity: Option<(Pem, Pem)>,
     /// Whether a broker's certificate has to name the host that was dialled.
     pub verify_host: bool,
+}
+
+impl Tls {
+    /// Tries the settings, as a connection would use them.
+    ///
+    /// # Errors
+    /// What is wrong with a file.
+    pub fn check(&self) -> Result<(), String> {
+        tls::check(self)
+    }
 }
 
 impl Default for Tls {

@@ -101,7 +101,6 @@ mod rest_places;
 mod rest_plugins;
 mod rest_request;
 mod rest_schemas;
-mod rest_tls;
 mod rest_topics;
 mod restore;
 mod runner;
@@ -142,6 +141,7 @@ pub use keys::worker_keys;
 pub use loggers::{LogLevel, Logger, Loggers, NoLoggers, ROOT};
 pub use plugins::Plugin;
 pub use record_keys::record_keys;
+pub use rest_forward::{Caller, ON_BEHALF_OF};
 pub use secret_providers::SecretProviders;
 pub use settings::{
     ConverterSetting, DefaultConverters, ExactlyOnceSupport, Sharing, TopicTracking, WorkerConfig,

@@ -300,7 +300,7 @@ fn task_id(name: &str, id: u32) -> Value {
 }
 
 /// A name as one segment of a path (RFC 3986), in which Kafka Connect leaves all as it is that may be.
-fn segment(name: &str) -> String {
+pub(crate) fn segment(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,=:@".contains(&byte) {

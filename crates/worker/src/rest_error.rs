@@ -32,6 +32,20 @@ pub(crate) enum Refusal {
     Invalid(Vec<Problem>),
     /// 409: nobody can do it until the workers have shared out their work.
     Rebalancing(String),
+    /// 421: the worker that has to do it would not know who asks.
+    CallerUnknownThere {
+        /// Where that worker is.
+        url: String,
+        /// Who asks.
+        caller: String,
+    },
+    /// 500: the worker that has to do it is not trusted, or does not trust this one.
+    Untrusted {
+        /// Where that worker is.
+        url: String,
+        /// What TLS says.
+        why: String,
+    },
     /// 400: the connector refuses.
     Connector(ConnectorError),
     /// 500: the source cannot be asked.
@@ -66,7 +80,10 @@ impl Refusal {
             Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
                 StatusCode::BAD_REQUEST
             }
-            Self::Source(_) | Self::Log(_) | Self::Broken(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::CallerUnknownThere { .. } => StatusCode::MISDIRECTED_REQUEST,
+            Self::Source(_) | Self::Log(_) | Self::Broken(_) | Self::Untrusted { .. } => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
             Self::Http(status, _) => *status,
         }
     }
@@ -80,6 +97,13 @@ impl Refusal {
             | Self::Broken(text)
             | Self::Rebalancing(text)
             | Self::Http(_, text) => text.clone(),
+            Self::CallerUnknownThere { url, caller } => format!(
+                "the worker at {url} has to do this, and {caller} is known here by a client certificate, \
+                 which cannot be passed on"
+            ),
+            Self::Untrusted { url, why } => {
+                format!("IO Error trying to forward REST request: {url}: {why}")
+            }
             Self::Declared { name, file } => format!(
                 "Connector {name} is kept as file {file} of the server's connectors_dir says"
             ),
@@ -163,6 +187,18 @@ impl Refusal {
             Self::Rebalancing(_) => {
                 parts("WORKERS_REBALANCING", UNCHANGED, "send the request again in a few seconds")
             }
+            Self::CallerUnknownThere { url, .. } => parts(
+                "WORKER_CALLER_UNKNOWN",
+                UNCHANGED,
+                &format!(
+                    "ask {url}, or with a token; or give the servers worker.forward_cert and worker.forward_users"
+                ),
+            ),
+            Self::Untrusted { .. } => parts(
+                "WORKER_TLS_FAILED",
+                UNCHANGED,
+                "correct worker.forward_ca of this server, its worker.forward_cert where the other one asks for a certificate, or that one's http.tls.cert",
+            ),
             Self::Http(status, _) => {
                 let (code, remedy) = http(*status);
                 parts(code, UNCHANGED, remedy)
@@ -223,6 +259,8 @@ mod tests {
             Refusal::Connector(error),
             Refusal::Broken(text()),
             Refusal::Rebalancing(text()),
+            Refusal::CallerUnknownThere { url: text(), caller: text() },
+            Refusal::Untrusted { url: text(), why: text() },
             Refusal::Http(StatusCode::NOT_FOUND, text()),
             Refusal::Http(StatusCode::IM_A_TEAPOT, text()),
         ] {

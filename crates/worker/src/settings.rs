@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use highwater_connector::{AllowedPaths, Problem};
 use highwater_data::{Converter, Role, SIMPLE_HEADER_CONVERTER};
-use highwater_kafka::{Bootstrap, KafkaError, Writer, WriterSettings};
+use highwater_kafka::{Bootstrap, KafkaError, Tls, Writer, WriterSettings};
 
 use crate::loggers::{Loggers, NoLoggers};
 use crate::secret_providers::SecretProviders;
@@ -142,6 +142,8 @@ impl Default for DefaultConverters {
 pub struct Sharing {
     /// Where the others reach its REST API, such as `http://host:8083`.
     pub url: String,
+    /// Whom this one trusts that calls them, and who it is to them.
+    pub tls: Tls,
     /// After how long a silence the others take over what it has: Kafka Connect's
     /// `session.timeout.ms`. It stops by itself after two thirds of it.
     pub session_timeout: Duration,

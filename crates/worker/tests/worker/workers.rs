@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use highwater_kafka::{
-    Consumer, ConsumerSettings, OutgoingRecord, Subscription, WriterSettings, at_least_once,
+    Consumer, ConsumerSettings, OutgoingRecord, Subscription, Tls, WriterSettings, at_least_once,
 };
 use highwater_worker::{ExactlyOnceSupport, Sharing, Worker, WorkerConfig, WorkerError};
 use reqwest::Method;
@@ -28,6 +28,7 @@ fn sharing(bench: &Bench, listener: &TcpListener) -> WorkerConfig {
     config.worker_id = address.to_string();
     config.sharing = Some(Sharing {
         url: format!("http://{address}"),
+        tls: Tls::default(),
         session_timeout: SESSION,
         heartbeat_interval: Duration::from_millis(100),
         rebalance_timeout: Duration::from_secs(20),
