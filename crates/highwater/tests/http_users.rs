@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+#[path = "process/https.rs"]
+mod https;
 mod process;
 
 use std::collections::BTreeSet;
@@ -9,12 +11,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use highwater_kafka::{Pem, PemPlace, Tls, encrypt};
+use highwater_kafka::{Pem, PemPlace, Tls};
+use https::Authority;
 use process::{Server, highwater};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
-};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use serde_json::{Value, json};
 
 const ROLES: [&str; 3] = ["view", "operate", "admin"];
 
@@ -74,7 +74,9 @@ struct Guarded {
 impl Guarded {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        certificates(folder.path());
+        let authority = Authority::new(folder.path(), "ca.pem");
+        authority.host(folder.path(), "host", "localhost");
+        authority.user(folder.path(), "operate");
         let users = folder.path().join("users.toml");
         for role in ROLES {
             user(&users, &["add", role, "--role", role, "--password-env", "PASSWORD"], role);
@@ -84,15 +86,19 @@ impl Guarded {
         // Beyond loopback, and not insecure (rule A2).
         let port = std::net::TcpListener::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port();
         let path = |name: &str| format!("{:?}", folder.path().join(name));
+        // Where connectors may read, apart from what is the server's.
+        let files = folder.path().join("files");
+        std::fs::create_dir(&files).unwrap();
         let settings = format!(
             "data_dir = {}\nkafka.listen = '127.0.0.1:0'\nhttp.listen = '0.0.0.0:{port}'\n\
-             http.advertise = 'localhost:{port}'\naccess.users_file = {}\n\
+             worker.allowed_paths = [{:?}]\nhttp.advertise = 'localhost:{port}'\naccess.users_file = {}\n\
              http.tls.cert = {}\nhttp.tls.key = {}\nhttp.tls.client_auth = 'optional'\n\
              http.tls.client_ca = {}\nhttp.tls.principal_rules = 'RULE:CN=([a-z]+),O=shop/$1/'\n",
             path("data"),
+            files,
             path("users.toml"),
-            path("cert.pem"),
-            path("key.pem"),
+            path("host.pem"),
+            path("host.key"),
             path("ca.pem"),
         );
         std::fs::write(folder.path().join("highwater.toml"), settings).unwrap();
@@ -122,28 +128,21 @@ impl Guarded {
 
     /// The status and the text of an answer.
     async fn ask(&self, method: &str, path: &str, login: Option<&str>) -> (u16, String) {
+        let headers: Vec<_> = login.map(|login| ("Authorization", login)).into_iter().collect();
+        let body = if method == "get" { "" } else { "{}" };
+        self.send(&method.to_ascii_uppercase(), path, &headers, body).await
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
         let pem = Pem { setting: "ca", place: PemPlace::File(self.path("ca.pem")) };
         let tls = Tls { authorities: Some(pem), ..Tls::default() };
-        let tcp = tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
-        let mut stream = encrypt(&tls, "localhost", tcp).await.unwrap();
-        let method = method.to_ascii_uppercase();
-        let mut request =
-            format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-        if let Some(login) = login {
-            request.push_str(&format!("Authorization: {login}\r\n"));
-        }
-        if method != "GET" {
-            request.push_str("Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
-        } else {
-            request.push_str("\r\n");
-        }
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = Vec::new();
-        // The server may end the connection without a word of TLS.
-        let _ = stream.read_to_end(&mut answer).await;
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let status = answer.split(' ').nth(1).unwrap_or_else(|| panic!("{answer:?}"));
-        (status.parse().unwrap(), answer)
+        https::ask(self.port, &tls, method, path, headers, body).await
     }
 }
 
@@ -157,28 +156,6 @@ fn user(users: &Path, arguments: &[&str], name: &str) {
 fn text(output: &Output) -> String {
     let both = [output.stdout.as_slice(), &output.stderr].concat();
     String::from_utf8_lossy(&both).into_owned()
-}
-
-/// An authority, a certificate of the server, and one of user `operate`.
-fn certificates(folder: &Path) {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let mut of_user = CertificateParams::default();
-    let mut name = DistinguishedName::new();
-    name.push(DnType::OrganizationName, "shop");
-    name.push(DnType::CommonName, "operate");
-    of_user.distinguished_name = name;
-    let of_server = CertificateParams::new(["localhost".to_owned()]).unwrap();
-    for (params, cert, key) in
-        [(of_server, "cert.pem", "key.pem"), (of_user, "user.pem", "user.key")]
-    {
-        let pair = KeyPair::generate().unwrap();
-        let signed = params.signed_by(&pair, &authority).unwrap();
-        std::fs::write(folder.join(cert), signed.pem()).unwrap();
-        std::fs::write(folder.join(key), pair.serialize_pem()).unwrap();
-    }
-    std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
 }
 
 /// A path with names that are nobody's in it.
@@ -196,8 +173,7 @@ async fn every_route_is_for_the_roles_that_the_table_says() {
     let admin = format!("Bearer {}", guarded.token("admin"));
     let (status, document) = guarded.ask("get", "/openapi.json", Some(&admin)).await;
     assert_eq!(status, 200, "{document}");
-    let document = document.split_once("\r\n\r\n").unwrap().1;
-    let document: serde_json::Value = serde_json::from_str(document).unwrap();
+    let document = body(&document);
     let served: BTreeSet<(String, String)> = document["paths"]
         .as_object()
         .unwrap()
@@ -210,6 +186,9 @@ async fn every_route_is_for_the_roles_that_the_table_says() {
         TABLE.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned())).collect();
     let missing: Vec<_> = served.difference(&known).collect();
     assert!(missing.is_empty() && !served.is_empty(), "routes without a rule: {missing:?}");
+    let changing = TABLE.iter().filter(|(method, ..)| *method != "get");
+    let loose: Vec<_> = changing.filter(|(_, _, least)| *least == "view").collect();
+    assert!(loose.is_empty(), "changes that who only looks may make: {loose:?}");
     for (method, path, least) in TABLE {
         let path = filled(path);
         let (status, answer) = guarded.ask(method, &path, None).await;
@@ -229,6 +208,133 @@ async fn every_route_is_for_the_roles_that_the_table_says() {
     }
 }
 
+fn body(answer: &str) -> Value {
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+/// A path with names of what is there.
+fn real(path: &str) -> String {
+    path.replace("{plugin}", "FileStreamSource")
+        .replace("{logger}", "highwater_worker")
+        .replace("{connector}", "-")
+        .replace("{task}", "0")
+}
+
+/// The path in other words, which a check and a router could read in two ways.
+fn disguised(path: &str) -> Vec<String> {
+    let (head, last) = path.rsplit_once('/').unwrap();
+    let escaped: String = last.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let twice: String = last.bytes().map(|byte| format!("%25{byte:02X}")).collect();
+    vec![
+        path.to_owned(),
+        format!("{path}/"),
+        format!("{path}//"),
+        format!("/{path}"),
+        format!("{head}//{last}"),
+        format!("{head}%2f{last}"),
+        format!("{head}%2F{last}"),
+        format!("{head}/{escaped}"),
+        format!("{head}/{twice}"),
+        format!("{head}/./{last}"),
+        format!("{head}/x/../{last}"),
+        format!("{head}/x/%2e%2e/{last}"),
+        format!("{head}\\{last}"),
+        format!("{head}/{last};a=b"),
+        format!("{head}/{last}%00"),
+        format!("{head}/{last}%20"),
+        format!("{head}/{}", last.to_uppercase()),
+        path.to_uppercase(),
+        format!("/connectors/..{path}"),
+        format!("/highwater/v1/health/live/..{path}"),
+        format!("/highwater/v1/health/live/%2e%2e/%2e%2e/%2e%2e/%2e%2e{path}"),
+        format!("https://localhost{path}"),
+        format!("{path}?forward=true"),
+        format!("{path}?forward=false"),
+        format!("{path}?_method=GET"),
+        format!("{path}?includeTasks=true&forward=true&release=true"),
+    ]
+}
+
+/// What the server would show of a change: all but numbers that move by themselves.
+async fn shown(guarded: &Guarded, admin: &str) -> Value {
+    let mut shown = json!({});
+    for path in [
+        "/connectors?expand=info",
+        "/connectors/-/offsets",
+        "/connectors/-/topics",
+        "/admin/loggers",
+        "/services/v2/stream",
+        "/highwater/v1/restore",
+        "/highwater/v1/backup",
+    ] {
+        let (status, answer) = guarded.ask("get", path, Some(admin)).await;
+        shown[path] = if status == 200 { body(&answer) } else { json!(status) };
+    }
+    let (_, status) = guarded.ask("get", "/connectors/-/status", Some(admin)).await;
+    let status = body(&status);
+    shown["connector"] =
+        json!([status["connector"]["state"], status["connector"]["highwater"]["since"]]);
+    shown["task"] = json!([status["tasks"][0]["state"], status["tasks"][0]["highwater"]["since"]]);
+    shown
+}
+
+#[tokio::test]
+async fn whoever_may_not_do_something_may_not_in_any_disguise_of_it() {
+    let guarded = Guarded::start();
+    let token = |role| format!("Bearer {}", guarded.token(role));
+    let admin = token("admin");
+    let input = guarded.path("files/in.txt");
+    std::fs::write(&input, "one\n").unwrap();
+    let config = json!({ "connector.class": "FileStreamSource", "file": input, "topic": "t" });
+    let new = json!({ "name": "-", "config": config }).to_string();
+    let (status, answer) =
+        guarded.send("POST", "/connectors", &[("Authorization", &admin)], &new).await;
+    assert_eq!(status, 201, "{answer}");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while guarded
+        .ask("get", "/connectors/-/offsets", Some(&admin))
+        .await
+        .1
+        .contains("\"offsets\":[]")
+    {
+        assert!(std::time::Instant::now() < deadline, "nothing is read");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let before = shown(&guarded, &admin).await;
+    assert_eq!(before["task"][0], "RUNNING", "{before}");
+
+    for (method, path, least) in TABLE.iter().filter(|(_, _, least)| *least != "view") {
+        let least = ROLES.iter().position(|role| role == least).unwrap();
+        for role in &ROLES[..least] {
+            let login = token(role);
+            let own = ("Authorization", login.as_str());
+            let method = method.to_ascii_uppercase();
+            for path in disguised(&real(path)) {
+                let (status, answer) = guarded.send(&method, &path, &[own], "{}").await;
+                assert!((400..500).contains(&status), "{role}: {method} {path}: {answer}");
+            }
+            // What looks is let through and does nothing, whatever it is said to be.
+            let path = real(path);
+            for looks in ["GET", "HEAD", "OPTIONS"] {
+                for header in ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"] {
+                    guarded.send(looks, &path, &[own, (header, &method)], "").await;
+                }
+            }
+            let lower = method.to_ascii_lowercase();
+            for odd in [lower.as_str(), "BREW", "CONNECT", "TRACE"] {
+                let (status, answer) = guarded.send(odd, &path, &[own], "{}").await;
+                assert!((400..500).contains(&status), "{role}: {odd} {path}: {answer}");
+            }
+            let (status, answer) = guarded
+                .send(&method, &path, &[own, ("Highwater-On-Behalf-Of", "admin")], "{}")
+                .await;
+            assert_eq!(status, 403, "{role}: {method} {path}: {answer}");
+        }
+    }
+    assert_eq!(shown(&guarded, &admin).await, before, "somebody has changed something");
+}
+
 #[tokio::test]
 async fn commands_log_in_by_token_password_or_certificate_and_no_secret_is_told() {
     let guarded = Guarded::start();
@@ -237,7 +343,7 @@ async fn commands_log_in_by_token_password_or_certificate_and_no_secret_is_told(
     for login in [
         ["--token-file", &file("view.token"), "", ""],
         ["--login", "view", "", ""],
-        ["--client-cert", &file("user.pem"), "--client-key", &file("user.key")],
+        ["--client-cert", &file("operate.pem"), "--client-key", &file("operate.key")],
     ] {
         let login: Vec<&str> = login.into_iter().filter(|word| !word.is_empty()).collect();
         let listed = guarded.run(list, &login);
@@ -247,7 +353,7 @@ async fn commands_log_in_by_token_password_or_certificate_and_no_secret_is_told(
         let refused = guarded.run(list, login);
         assert_eq!(refused.status.code(), Some(4), "{login:?}: {}", text(&refused));
     }
-    let odd = guarded.run(list, &["--token-file", &file("user.key")]);
+    let odd = guarded.run(list, &["--token-file", &file("operate.key")]);
     assert_eq!(odd.status.code(), Some(2), "of several lines: {}", text(&odd));
     assert!(!text(&odd).contains("PRIVATE"), "{}", text(&odd));
     // A view sees how things stand and no record: a stream is read by who is granted it.
@@ -256,7 +362,7 @@ async fn commands_log_in_by_token_password_or_certificate_and_no_secret_is_told(
     assert!(text(&tailed).contains("read on stream shop"), "{}", text(&tailed));
     let paused = guarded.run(
         &["connector", "pause", "-"],
-        &["--client-cert", &file("user.pem"), "--client-key", &file("user.key")],
+        &["--client-cert", &file("operate.pem"), "--client-key", &file("operate.key")],
     );
     assert_eq!(
         paused.status.code(),

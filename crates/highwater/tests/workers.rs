@@ -85,10 +85,10 @@ impl Bench {
         self.folder.path().join(format!("{connector}.txt"))
     }
 
-    /// Makes a connector of each file.
+    /// Makes a connector of each file, which may be there already.
     fn create(&self, server: &Server) {
         for connector in 0..CONNECTORS {
-            std::fs::write(self.file(connector), "").unwrap();
+            OpenOptions::new().create(true).append(true).open(self.file(connector)).unwrap();
             let config = json!({
                 "connector.class": "FileStreamSource",
                 "file": self.file(connector),
@@ -101,6 +101,31 @@ impl Bench {
             let created = create.arg(&file).output().unwrap();
             assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
         }
+    }
+
+    fn delete(&self, server: &Server) {
+        for connector in 0..CONNECTORS {
+            let name = format!("c{connector}");
+            let mut delete = highwater(&["connector", "delete", &name, "--url", &server.url]);
+            let deleted = delete.output().unwrap();
+            assert!(deleted.status.success(), "{}", String::from_utf8_lossy(&deleted.stderr));
+        }
+    }
+
+    /// The parts of which the topic of statuses speaks.
+    fn statuses(&self) -> BTreeSet<String> {
+        let mut parts = BTreeSet::new();
+        for ReadRecord { key, value, .. } in self.read("highwater.status") {
+            let key = String::from_utf8_lossy(&key.unwrap()).into_owned();
+            if key.starts_with("status-topic-") {
+                continue;
+            }
+            match value {
+                Some(_) => parts.insert(key),
+                None => parts.remove(&key),
+            };
+        }
+        parts
     }
 
     /// Appends lines to every file.
@@ -254,6 +279,34 @@ fn at_least_once_repeats_only_what_no_stored_offset_covers() {
 #[test]
 fn exactly_once_nothing_comes_twice() {
     one_is_killed_and_one_stands_still("enabled");
+}
+
+#[test]
+fn connectors_that_are_deleted_and_made_anew_go_on_with_one_writer_each() {
+    let bench = Bench::start("disabled");
+    let (one, two) = (bench.server(), bench.server());
+    bench.create(&one);
+    spread(&two, 2);
+    for (deletes, creates) in [(&one, &two), (&two, &one), (&one, &two)] {
+        bench.append(500);
+        bench.caught_up();
+        bench.delete(deletes);
+        until("no status stays", || bench.statuses().is_empty().then_some(()));
+        bench.append(500);
+        bench.create(creates);
+        spread(deletes, 2);
+        // A second time at once, while tasks still end and start.
+        bench.delete(creates);
+        bench.create(deletes);
+        bench.append(500);
+        spread(creates, 2);
+    }
+    bench.caught_up();
+    bench.judge();
+    let part = |connector| {
+        [format!("status-connector-c{connector}"), format!("status-task-c{connector}-0")]
+    };
+    assert_eq!(bench.statuses(), (0..CONNECTORS).flat_map(part).collect());
 }
 
 #[test]
