@@ -279,7 +279,7 @@ mod tests {
         let key = |key: &str| WithoutEffect { key: key.to_owned(), reason: "it is so" };
         let note = of_keys(&[key("producer.override.acks"), key("admin.override.client.id")]);
         let note = note.unwrap().of("shop");
-        assert_eq!((note.code, note.severity), ("CONNECTOR_KEY_WITHOUT_EFFECT", Severity::Note));
+        assert_eq!((&*note.code, note.severity), ("CONNECTOR_KEY_WITHOUT_EFFECT", Severity::Note));
         assert!(note.what.contains("producer.override.acks (it is so); admin.override.client.id"));
         assert!(note.remedy.contains("/connectors/shop/config"), "{}", note.remedy);
     }
