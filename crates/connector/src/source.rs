@@ -207,7 +207,9 @@ pub trait SourceConnector: Send + Sync {
 
     /// Whether the last record of each of the source's own transactions says so
     /// ([`SourceRecord::boundary`](crate::SourceRecord::boundary)), so that those of the log can end
-    /// with it.
+    /// with it. None can be asked to end otherwise: what a source has yielded is committed with the position
+    /// behind it. Kafka Connect's `TransactionContext` also aborts one, and skips what was in it; a source leaves
+    /// out here what shall not be seen.
     fn can_define_boundaries(&self, _config: &Config) -> bool {
         false
     }

@@ -99,6 +99,46 @@ async fn a_configuration_is_validated_key_by_key() {
     life.worker.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_would_not_be_made_is_not_called_valid() {
+    let (_bench, life) = bench().await;
+    let mut first = config("shop");
+    first["database.password"] = json!("s3cret");
+    life.api.create("a", first).await.expect(201);
+    let path = format!("/connector-plugins/{CLASS}/config/validate");
+    let judged = async |name: &str, change: &[(&str, Value)]| {
+        let mut wanted = config("shop");
+        for (key, value) in change {
+            wanted[*key] = value.clone();
+        }
+        let made = life.api.create(name, wanted.clone()).await;
+        wanted["name"] = json!(name);
+        let verdict = life.api.call(Method::PUT, &path, Some(wanted)).await.expect(200);
+        let configs = verdict["configs"].as_array().unwrap().clone();
+        let wrong = configs.into_iter().filter(|key| key["value"]["errors"] != json!([]));
+        let wrong: Vec<_> = wrong.map(|key| key["value"]["name"].clone()).collect();
+        (made.status.as_u16(), verdict["error_count"].clone(), wrong)
+    };
+    let masked = [("topic.prefix", json!("b")), ("database.password", json!("********"))];
+    let elsewhere = "producer.override.bootstrap.servers";
+    for (change, key) in [
+        // Another connector's topic.
+        (&[][..], "topic.prefix"),
+        // No secret is stored for it.
+        (&masked, "database.password"),
+        (&[("topic.prefix", json!("b")), (elsewhere, json!("x:9092"))], elsewhere),
+    ] {
+        assert_eq!(judged("b", change).await, (400, json!(1), vec![json!(key)]));
+    }
+    // The one that is stored.
+    let kept = [("database.password", json!("********"))];
+    let again = judged("a", &kept).await;
+    assert_eq!(again, (409, json!(0), vec![]));
+    let taken = [("topic.prefix", json!("b")), ("producer.override.acks", json!("1"))];
+    assert_eq!(judged("b", &taken).await, (201, json!(0), vec![]));
+    life.worker.shutdown().await;
+}
+
 /// Loggers that remember.
 struct Remembering(Mutex<BTreeMap<String, Logger>>);
 
