@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use highwater_kafka::OffsetSpec;
+use highwater_kafka::{OffsetSpec, Tls};
 use highwater_protocol::ErrorCode;
 use highwater_worker::{ExactlyOnceSupport, Sharing, WorkerConfig};
 use reqwest::Method;
@@ -46,6 +46,7 @@ impl Scene {
         config.drain_timeout = SESSION * 100;
         config.sharing = Some(Sharing {
             url: "http://127.0.0.1:2".to_owned(),
+            tls: Tls::default(),
             session_timeout: SESSION,
             heartbeat_interval: HEARTBEAT,
             rebalance_timeout: REBALANCE,
