@@ -439,7 +439,8 @@ def sinks(both):
         at(None, {"kafka_offset": 1}), at({"kafka_topic": "goods"}, {"kafka_offset": 1}),
         at({"kafka_partition": 0}, {"kafka_offset": 1}), at({"kafka_topic": None, "kafka_partition": 0}, None),
         at({"kafka_topic": "goods", "kafka_partition": "x"}, None), at(goods, {}), at(goods, {"kafka_offset": "x"}),
-        at(goods, {"kafka_offset": None}), at(goods, None),
+        at(goods, {"kafka_offset": None}), at(goods, None), at({**goods, "kafka_topic": "nowhere"}, {"kafka_offset": 1}),
+        at({**goods, "kafka_partition": 7}, {"kafka_offset": 1}), at({**goods, "kafka_topic": "nowhere"}, None),
     ]:  # fmt: skip
         both.call("PATCH", path, body)
         both.call("GET", path)
@@ -466,6 +467,13 @@ def failures(both):
     both.call("POST", "/connectors/store/tasks/0/restart")
     both.until("store", fails)
     both.call("PUT", "/connectors/store/pause")
+    both.until("store", state("PAUSED", "FAILED"))
+    both.call("POST", "/connectors/store/tasks/0/restart")
+    both.until("store", state("PAUSED", "PAUSED"))
+    both.call("PUT", "/connectors/store/resume")
+    both.until("store", fails)
+    both.call("PUT", "/connectors/store/pause")
+    both.until("store", state("PAUSED", "FAILED"))
     both.call("PUT", "/connectors/store/resume")
     both.until("store", fails)
     both.call("PATCH", "/connectors/store/config", text)

@@ -90,6 +90,14 @@ def _(call, difference):
     return difference.kind == "extra" and call.path.endswith("/store/offsets") and re.search(r"'kafka_offset': 0\}", repr(difference.ours))
 
 
+@named(
+    "offsets-of-what-exists",
+    "An offset of a sink for a topic or partition that does not exist is the client's mistake: 400, and nothing is changed. Kafka Connect answers 500, and has stored the others.",
+)
+def _(call, difference):
+    return call.method == "PATCH" and call.path.endswith("/store/offsets") and (call.judge.status, call.ours.status) == (500, 400)
+
+
 @named("control-characters", "A message does not repeat control characters, which would be those of a terminal.")
 def _(call, difference):
     return difference.kind == "names" and all(re.search(r"[\x00-\x1f]", name) for name in difference.ours)

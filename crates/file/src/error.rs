@@ -128,7 +128,6 @@ pub(crate) fn not_a_line(place: &str, why: &str) -> ConnectorError {
         "FILE_RECORD_UNREADABLE",
         ErrorKind::Data,
         format!("the value of record {place} cannot be written as a line: {why}"),
-        "give the connector a value.converter that reads the topic, or set errors.tolerance=all and a \
-         dead-letter topic, then restart the connector",
+        "give the connector a value.converter that reads the topic, then restart the connector",
     )
 }

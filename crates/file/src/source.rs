@@ -171,7 +171,7 @@ impl SourceConnector for FileSourceConnector {
                 format!(
                     "position {position} lies ahead of {current}: the lines between are skipped"
                 ),
-                "ask for it with allow_skip (highwater offsets set --allow-skip)",
+                "give --allow-skip, over REST ?allowSkip=true, if that is meant",
             ),
             _ => Ok(OffsetVerdict::Accepted(Some(wanted.clone()))),
         }
@@ -245,11 +245,17 @@ mod tests {
         let asked = async |wanted: u64, allow_skip| {
             let (current, wanted) = (Some(offset_of(4)), Some(offset_of(wanted)));
             let change = OffsetChange { current, wanted, allow_skip };
-            let verdict = connector.check_offset_change(&config, &change).await.unwrap();
-            matches!(verdict, OffsetVerdict::Accepted(_))
+            connector.check_offset_change(&config, &change).await.unwrap()
         };
-        assert!(asked(0, false).await && asked(4, false).await);
-        assert!(!asked(5, false).await && asked(5, true).await);
-        assert!(asked(8, true).await && !asked(9, true).await);
+        let accepted = async |wanted, allow_skip| {
+            matches!(asked(wanted, allow_skip).await, OffsetVerdict::Accepted(_))
+        };
+        assert!(accepted(0, false).await && accepted(4, false).await);
+        assert!(!accepted(5, false).await && accepted(5, true).await);
+        assert!(accepted(8, true).await && !accepted(9, true).await);
+        let OffsetVerdict::Refused { remedy, .. } = asked(5, false).await else {
+            panic!("it skips")
+        };
+        assert!(remedy.contains("--allow-skip") && remedy.contains("?allowSkip=true"), "{remedy}");
     }
 }

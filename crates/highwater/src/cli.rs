@@ -288,6 +288,12 @@ pub(crate) enum OffsetsCommand {
         /// A field to remove; may be given several times.
         #[arg(long)]
         remove: Vec<String>,
+        /// A field of the partition whose offset it is, as FIELD=VALUE; may be given several times.
+        ///
+        /// Needed where there are several offsets. Of a sink kafka_topic=NAME and
+        /// kafka_partition=NUMBER, which need not have an offset yet.
+        #[arg(long)]
+        partition: Vec<String>,
         /// Allow moving forward: the changes in between are then never delivered.
         #[arg(long)]
         allow_skip: bool,

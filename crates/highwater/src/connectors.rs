@@ -91,11 +91,10 @@ fn stopped(name: &str, status: &Value) -> String {
 /// Deletes it and says what its source goes on keeping, which nobody will say again.
 async fn delete(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     let path = format!("/connectors/{}", segment(name));
-    let held = api.get(&format!("{path}/status")).await.map(|status| held(&status));
+    let status = api.get(&format!("{path}/status")).await.unwrap_or_default();
     api.call(Method::DELETE, &path, None).await?;
-    let hold = held.ok().flatten().unwrap_or(Value::Null);
-    let done = "deleted; its topics and its offset stay, and what its source keeps for it, such as a \
-                replication slot with the WAL behind it";
+    let hold = held(&status).unwrap_or(Value::Null);
+    let done = deleted(&status);
     let document = json!({ "connector": name, "done": done, "hold": hold });
     let text = match (hold["says"].as_str(), hold["by_hand"].as_str()) {
         (Some(says), Some(by_hand)) => format!(
@@ -107,10 +106,24 @@ async fn delete(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     Ok(output::result(output, &document, &text)?)
 }
 
+/// What is left of a connector that is deleted.
+fn deleted(status: &Value) -> &'static str {
+    if is_sink(status) {
+        "deleted; the topics that it read, the offsets of its group and what it wrote stay"
+    } else {
+        "deleted; its topics and its offset stay, and what its source keeps for it, such as a \
+         replication slot with the WAL behind it"
+    }
+}
+
+fn is_sink(status: &Value) -> bool {
+    status["type"] == "sink"
+}
+
 async fn release(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
     let path = format!("/connectors/{}?release=true", segment(name));
     let answer = api.call(Method::DELETE, &path, None).await?;
-    let released = answer["released"].as_str().unwrap_or("its source kept nothing for it");
+    let released = answer["released"].as_str().unwrap_or("nothing else was kept for it");
     let document = json!({ "connector": name, "done": "deleted", "released": answer["released"] });
     let text = format!("connector {name}: deleted with its offset, {released}; its topics stay");
     Ok(output::result(output, &document, &text)?)
@@ -120,14 +133,14 @@ async fn release(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
 const HOLD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the source keeps for a connector that was just stopped: null when it keeps nothing or has
-/// not answered.
+/// not answered, and of a sink, which has none.
 pub(crate) async fn hold(api: &Api, name: &str) -> Result<Value, Failure> {
     let until = Instant::now() + HOLD_PATIENCE;
     loop {
         let status = api.get(&format!("/connectors/{}/status", segment(name))).await?;
         match held(&status) {
             Some(hold) => return Ok(hold),
-            None if Instant::now() >= until => return Ok(Value::Null),
+            None if is_sink(&status) || Instant::now() >= until => return Ok(Value::Null),
             None => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
@@ -362,6 +375,13 @@ mod tests {
         let said = |state: &str| stopped("a", &json!({ "connector": { "state": state } }));
         assert_eq!(said("STOPPED"), "stopped");
         assert!(said("RUNNING").starts_with("stopping, and RUNNING still"), "{}", said("RUNNING"));
+    }
+
+    #[test]
+    fn a_sink_that_is_deleted_leaves_no_source_behind() {
+        assert!(deleted(&json!({ "type": "source" })).contains("replication slot"));
+        let said = deleted(&json!({ "type": "sink" }));
+        assert!(said.contains("offsets of its group") && !said.contains("source"), "{said}");
     }
 
     #[test]

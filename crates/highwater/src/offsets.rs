@@ -1,7 +1,7 @@
 //! `highwater offsets …`
 
 use axum::http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::{Api, segment};
 use crate::cli::{Cli, OffsetsCommand, Output};
@@ -13,8 +13,9 @@ pub(crate) async fn run(cli: &Cli, command: &OffsetsCommand) -> Result<(), Failu
     let api = Api::of(cli)?;
     match command {
         OffsetsCommand::Show { name } => show(&api, cli.output, name).await,
-        OffsetsCommand::Set { name, fields, remove, allow_skip, reason } => {
-            let stored = only_offset(&api, name).await?;
+        OffsetsCommand::Set { name, fields, remove, partition, allow_skip, reason } => {
+            let stored = stored(&api, name).await?;
+            let stored = chosen(name, stored, &pairs(partition, |text| Value::from(text))?)?;
             let body = json!({ "offsets": [edited(stored, fields, remove)?] });
             let query = query(*allow_skip, reason);
             change(&api, cli.output, Method::PATCH, name, &query, Some(&body)).await
@@ -73,26 +74,62 @@ fn query(allow_skip: bool, reason: &str) -> String {
     format!("?allowSkip={allow_skip}&reason={}", segment(reason))
 }
 
-/// The one stored entry of a connector, `{partition, offset}`.
-async fn only_offset(api: &Api, name: &str) -> Result<Value, Failure> {
+/// The stored entries of a connector, each `{partition, offset}`.
+async fn stored(api: &Api, name: &str) -> Result<Vec<Value>, Failure> {
     let mut answer = api.get(&format!("/connectors/{}/offsets", segment(name))).await?;
-    match answer["offsets"].as_array_mut() {
-        Some(entries) if entries.len() == 1 => Ok(entries.remove(0)),
-        Some(entries) if entries.is_empty() => Err(Failure::new(
+    match answer["offsets"].take() {
+        Value::Array(entries) => Ok(entries),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The one entry whose partition has these fields. Where none has them they are all of it: an entry
+/// that is to be made.
+fn chosen(
+    name: &str,
+    entries: Vec<Value>,
+    partition: &Map<String, Value>,
+) -> Result<Value, Failure> {
+    let has = |entry: &Value| {
+        let stored = |key: &str| output::plain(&entry["partition"][key]);
+        partition.iter().all(|(key, value)| stored(key) == output::plain(value))
+    };
+    let mut fitting: Vec<Value> = entries.into_iter().filter(has).collect();
+    match (fitting.len(), partition.is_empty()) {
+        (1, _) => Ok(fitting.remove(0)),
+        (0, false) => Ok(json!({ "partition": partition, "offset": {} })),
+        (0, true) => Err(Failure::new(
             Exit::Refused,
             "NO_OFFSET",
             format!("connector {name} has no stored offset to change"),
         )
         .kept("nothing was changed")
-        .remedy("start the connector once; it stores its first position by itself")),
-        _ => Err(Failure::new(
+        .remedy(
+            "start the connector once: it stores its first position by itself; or name the partition \
+             of a sink with --partition",
+        )),
+        (several, _) => Err(Failure::new(
             Exit::Refused,
             "SEVERAL_OFFSETS",
-            format!("connector {name} has several stored offsets; this command changes one"),
+            format!("connector {name} has {several} such stored offsets; this command changes one"),
         )
         .kept("nothing was changed")
-        .remedy(format!("PATCH /connectors/{name}/offsets with the entries to change"))),
+        .remedy(format!(
+            "name the partition as highwater offsets show {name} does, such as --partition \
+             kafka_topic=lines --partition kafka_partition=0"
+        ))),
     }
+}
+
+/// Fields that are given as FIELD=VALUE.
+fn pairs(given: &[String], read: fn(&str) -> Value) -> Result<Map<String, Value>, Failure> {
+    let pair = |text: &String| {
+        let (key, value) = text
+            .split_once('=')
+            .ok_or_else(|| Failure::usage(format!("{text} is not FIELD=VALUE")))?;
+        Ok((key.to_owned(), read(value)))
+    };
+    given.iter().map(pair).collect()
 }
 
 /// The entry with its fields set and removed.
@@ -105,12 +142,7 @@ fn edited(mut entry: Value, fields: &[String], remove: &[String]) -> Result<Valu
             return Err(Failure::usage(format!("the stored offset has no field {key} to remove")));
         }
     }
-    for field in fields {
-        let (key, text) = field
-            .split_once('=')
-            .ok_or_else(|| Failure::usage(format!("{field} is not FIELD=VALUE")))?;
-        offset.insert(key.to_owned(), primitive(text));
-    }
+    offset.extend(pairs(fields, primitive)?);
     Ok(entry)
 }
 
@@ -132,6 +164,32 @@ mod tests {
         let fields = ["lsn=0/2".to_owned(), "v=1".to_owned()];
         let entry = edited(entry, &fields, &["event_index".to_owned()]).unwrap();
         assert_eq!(entry["offset"], json!({ "lsn": "0/2", "v": 1 }));
+    }
+
+    #[test]
+    fn of_several_offsets_one_is_named_by_its_partition_or_is_made() {
+        let at = |topic: &str, partition: i32| json!({ "kafka_partition": partition, "kafka_topic": topic });
+        let entry = |topic, partition| json!({ "partition": at(topic, partition), "offset": { "kafka_offset": 7 } });
+        let entries = || vec![entry("a", 0), entry("a", 1), entry("b", 0)];
+        let named = |entries, given: &[&str]| {
+            let given: Vec<_> = given.iter().map(|text| (*text).to_owned()).collect();
+            chosen("out", entries, &pairs(&given, |text| Value::from(text))?)
+        };
+        assert_eq!(named(entries(), &["kafka_topic=b"]).unwrap(), entry("b", 0));
+        let one = ["kafka_topic=a", "kafka_partition=1"];
+        assert_eq!(named(entries(), &one).unwrap(), entry("a", 1));
+        let made = named(Vec::new(), &one).unwrap();
+        let partition = json!({ "kafka_partition": "1", "kafka_topic": "a" });
+        assert_eq!(made, json!({ "partition": partition, "offset": {} }));
+        assert_eq!(named(vec![entry("a", 0)], &[]).unwrap(), entry("a", 0));
+        for (entries, given, code) in [
+            (entries(), &["kafka_topic=a"][..], "SEVERAL_OFFSETS"),
+            (entries(), &[], "SEVERAL_OFFSETS"),
+            (Vec::new(), &[], "NO_OFFSET"),
+            (entries(), &["kafka_topic"], "USAGE"),
+        ] {
+            assert_eq!(named(entries, given).unwrap_err().code, code, "{given:?}");
+        }
     }
 
     #[test]

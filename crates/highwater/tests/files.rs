@@ -363,6 +363,40 @@ fn ask(server: &Server, method: &str, path: &str, body: &str) -> (u16, serde_jso
     (status, serde_json::from_str(body).unwrap_or_default())
 }
 
+/// A member counts as one until its session has ended: a static one that has stopped, and one that
+/// was killed.
+#[test]
+fn while_a_sinks_group_has_members_its_offsets_are_not_changed_and_it_is_said_for_how_long() {
+    const OFFSETS: &str = "/connectors/out/offsets";
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let server = Server::start(dir);
+    append(&input(dir), 0..10);
+    assert!(server.create(dir, "in", source(&input(dir))).status.success());
+    assert!(server.create(dir, "out", sink(&output(dir))).status.success());
+    until("the lines", || (whole(&output(dir)).0.len() == 10).then_some(()));
+    let stop = |server: &Server| {
+        assert_eq!(ask(server, "PUT", "/connectors/out/stop", "").0, 204);
+        let reset = ask(server, "DELETE", OFFSETS, "");
+        let partition = json!({ "kafka_topic": "lines", "kafka_partition": 0 });
+        let entry = json!({ "partition": partition, "offset": { "kafka_offset": 1 } });
+        let set = ask(server, "PATCH", OFFSETS, &json!({ "offsets": [entry] }).to_string());
+        for (status, refused) in [reset, set] {
+            assert_eq!((status, &refused["code"]), (409, &json!("SINK_GROUP_IN_USE")), "{refused}");
+            let told = format!("{} {}", refused["message"], refused["do"]);
+            assert!(told.contains("sink-0") && told.contains("wait 45 s"), "{told}");
+        }
+    };
+    stop(&server);
+    assert_eq!(ask(&server, "PUT", "/connectors/out/resume", "").0, 202);
+    until("the task", || {
+        let (_, task) = ask(&server, "GET", "/connectors/out/tasks/0/status", "");
+        (task["state"] == "RUNNING").then_some(())
+    });
+    server.kill();
+    stop(&Server::start(dir));
+}
+
 #[test]
 fn a_stopped_sinks_offsets_are_changed_and_a_paused_one_is_restarted() {
     const OFFSETS: &str = "/connectors/out/offsets";
@@ -372,7 +406,6 @@ fn a_stopped_sinks_offsets_are_changed_and_a_paused_one_is_restarted() {
     append(&input(dir), 0..10);
     assert!(server.create(dir, "in", source(&input(dir))).status.success());
     let mut plain = sink(&output(dir));
-    // A static member stays in its group when it stops, whose offsets cannot be changed meanwhile.
     plain.as_object_mut().unwrap().remove("consumer.override.group.instance.id");
     assert!(server.create(dir, "out", plain).status.success());
     let written = |count| {
@@ -393,7 +426,21 @@ fn a_stopped_sinks_offsets_are_changed_and_a_paused_one_is_restarted() {
     assert_eq!(ask(&server, "PATCH", OFFSETS, &four).1["code"], "CONNECTOR_NOT_STOPPED");
     assert_eq!(ask(&server, "DELETE", OFFSETS, "").1["code"], "CONNECTOR_NOT_STOPPED");
     steer("stop");
-    assert_eq!(ask(&server, "PATCH", OFFSETS, &four).0, 200);
+    for (topic, partition, named) in [
+        ("nowhere", 0, "kafka_topic \"nowhere\" does not"),
+        ("lines", 7, "kafka_partition 7 does not"),
+    ] {
+        let partition = json!({ "kafka_topic": topic, "kafka_partition": partition });
+        let entry = json!({ "partition": partition, "offset": { "kafka_offset": 1 } });
+        let (status, refused) =
+            ask(&server, "PATCH", OFFSETS, &json!({ "offsets": [entry] }).to_string());
+        let message = refused["message"].as_str().unwrap();
+        assert!(status == 400 && message.contains(named), "{refused}");
+    }
+    let partition = ["--partition", "kafka_topic=lines", "--partition", "kafka_partition=0"];
+    let set = [&["offsets", "set", "out", "kafka_offset=4"], &partition[..]].concat();
+    let set = server.run(&set);
+    assert!(set.status.success(), "{set:?}");
     assert_eq!(shown()[0]["offset"]["kafka_offset"], 4);
     steer("resume");
     // From the fourth on once more.

@@ -13,7 +13,7 @@ use crate::group_offsets::{self, Commit, GroupOffsets};
 use crate::member::{Assigned, GroupEvent, Member};
 use crate::membership::Identity;
 use crate::places::Places;
-use crate::subscription::{Subscribing, partitions};
+use crate::subscription::{Awaited, Subscribing, partitions};
 use crate::{
     ConsumerSettings, KafkaError, OffsetReset, OffsetSpec, ReadRecord, Reader, Watermarks,
 };
@@ -56,6 +56,7 @@ pub struct Consumer {
     standing: Standing,
     places: Places,
     paused: bool,
+    awaited: Option<Awaited>,
 }
 
 /// Where a consumer stands with its group.
@@ -93,6 +94,7 @@ impl Consumer {
             standing: Standing::Joining,
             places: Places::default(),
             paused: false,
+            awaited: None,
         }
     }
 
@@ -172,6 +174,9 @@ impl Consumer {
         let wanted = partitions(assigned.assignment)?;
         let group = &self.settings.group;
         let committed = group_offsets::fetch(&self.coordinator, group, Some(&wanted)).await?;
+        let awaited = self.settings.subscription.awaited(self.reader.shared_cluster(), &wanted);
+        // It is only told of: the group's leader looks whether it is there.
+        self.awaited = awaited.await.unwrap_or(None);
         let (mut places, mut begins) = (Places::default(), GroupOffsets::new());
         for partition in wanted {
             match self.begin(&partition, committed.get(&partition).copied()).await {
@@ -304,6 +309,11 @@ impl Consumer {
     /// Gives records again.
     pub const fn resume(&mut self) {
         self.paused = false;
+    }
+
+    /// What it waited for when it got its share; it gets another one once that exists.
+    pub const fn awaited(&self) -> Option<&Awaited> {
+        self.awaited.as_ref()
     }
 
     /// Whether it has its share of the group.

@@ -93,7 +93,7 @@ pub use reader::{
     EpochEnd, Fetched, ListedOffset, OffsetSpec, ReadRecord, Reader, ReaderSettings, Watermarks,
 };
 pub use security::{Bootstrap, Mechanism, Password, Pem, PemPlace, Sasl, Security, Tls};
-pub use subscription::Subscription;
+pub use subscription::{Awaited, Subscription};
 pub use tls::encrypt;
 pub use writer::{
     Acknowledgement, OutgoingRecord, TransactionSettings, Writer, WriterSettings, at_least_once,

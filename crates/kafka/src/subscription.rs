@@ -38,6 +38,70 @@ impl Subscription {
     pub fn pattern(pattern: &str, except: &'static str) -> Result<Self, regex::Error> {
         Ok(Self::Pattern { pattern: Regex::new(&format!("^(?:{pattern})$"))?, except })
     }
+
+    /// The topics that it wants now, whether those that it names exist or not.
+    async fn topics(&self, cluster: &Cluster) -> Result<BTreeSet<String>, KafkaError> {
+        let (pattern, except) = match self {
+            Self::Topics(names) => return Ok(names.clone()),
+            Self::Pattern { pattern, except } => (pattern, *except),
+        };
+        let answer = cluster.persist(|| cluster.metadata(None)).await?;
+        let fits = |name: &String| {
+            (except.is_empty() || !name.starts_with(except)) && pattern.is_match(name)
+        };
+        let known = answer.topics.into_iter().filter(|topic| !topic.is_internal);
+        Ok(known.filter_map(|topic| topic.name).filter(fits).collect())
+    }
+
+    /// What of it does not exist for a consumer that has these partitions.
+    pub(crate) async fn awaited(
+        &self,
+        cluster: &Cluster,
+        share: &BTreeSet<TopicPartition>,
+    ) -> Result<Option<Awaited>, KafkaError> {
+        let held: BTreeSet<&str> = share.iter().map(|held| &*held.topic).collect();
+        match self {
+            Self::Topics(names) if names.iter().all(|name| held.contains(name.as_str())) => {
+                Ok(None)
+            }
+            Self::Topics(names) => {
+                let there = counts(cluster, names).await?;
+                let missing = names.iter().filter(|name| !there.contains_key(*name)).cloned();
+                let missing: BTreeSet<_> = missing.collect();
+                Ok((!missing.is_empty()).then_some(Awaited::Topics(missing)))
+            }
+            Self::Pattern { .. } if !held.is_empty() => Ok(None),
+            Self::Pattern { .. } => {
+                Ok(self.topics(cluster).await?.is_empty().then_some(Awaited::Match))
+            }
+        }
+    }
+}
+
+/// What a consumer waits for, since it does not exist.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// These of the topics that it names.
+    Topics(BTreeSet<String>),
+    /// Any topic that its pattern matches.
+    Match,
+}
+
+/// How many partitions each of these has; without those that do not exist.
+async fn counts(
+    cluster: &Cluster,
+    topics: &BTreeSet<String>,
+) -> Result<BTreeMap<String, i32>, KafkaError> {
+    if topics.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let names: Vec<&str> = topics.iter().map(String::as_str).collect();
+    let answer = cluster.persist(|| cluster.metadata(Some(&names))).await?;
+    let counted = answer.topics.into_iter().filter_map(|topic| {
+        let count = i32::try_from(topic.partitions.len()).ok()?;
+        Some((topic.name?, count)).filter(|_| count > 0)
+    });
+    Ok(counted.collect())
 }
 
 /// The `consumer` protocol of a group, by the range assignor.
@@ -57,35 +121,6 @@ impl Subscribing {
         let (told, shared, wanted) = Default::default();
         Self { cluster, subscription, told, shared, wanted }
     }
-
-    async fn topics(&self) -> Result<BTreeSet<String>, KafkaError> {
-        let (pattern, except) = match &self.subscription {
-            Subscription::Topics(names) => return Ok(names.clone()),
-            Subscription::Pattern { pattern, except } => (pattern, *except),
-        };
-        let cluster = &self.cluster;
-        let answer = cluster.persist(|| cluster.metadata(None)).await?;
-        let fits = |name: &String| {
-            (except.is_empty() || !name.starts_with(except)) && pattern.is_match(name)
-        };
-        let known = answer.topics.into_iter().filter(|topic| !topic.is_internal);
-        Ok(known.filter_map(|topic| topic.name).filter(fits).collect())
-    }
-
-    /// How many partitions each of these has; without those that do not exist.
-    async fn counts(&self, topics: &BTreeSet<String>) -> Result<BTreeMap<String, i32>, KafkaError> {
-        if topics.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let cluster = &self.cluster;
-        let names: Vec<&str> = topics.iter().map(String::as_str).collect();
-        let answer = cluster.persist(|| cluster.metadata(Some(&names))).await?;
-        let counted = answer.topics.into_iter().filter_map(|topic| {
-            let count = i32::try_from(topic.partitions.len()).ok()?;
-            Some((topic.name?, count)).filter(|_| count > 0)
-        });
-        Ok(counted.collect())
-    }
 }
 
 #[async_trait]
@@ -95,7 +130,7 @@ impl GroupProtocol for Subscribing {
     }
 
     async fn protocols(&mut self) -> Result<Vec<(String, Bytes)>, KafkaError> {
-        self.told = self.topics().await?;
+        self.told = self.subscription.topics(&self.cluster).await?;
         let topics = self.told.iter().cloned().collect();
         let metadata = ConsumerSubscription { topics, user_data: None }.to_metadata();
         Ok(vec![(assignor::RANGE.to_owned(), metadata)])
@@ -108,7 +143,7 @@ impl GroupProtocol for Subscribing {
     ) -> Result<Vec<(String, Bytes)>, KafkaError> {
         let members: Vec<_> = members.into_iter().map(subscriber).collect::<Result<_, _>>()?;
         self.wanted = members.iter().flat_map(|member| member.topics.clone()).collect();
-        self.shared = self.counts(&self.wanted).await?;
+        self.shared = counts(&self.cluster, &self.wanted).await?;
         let missing: Vec<_> =
             self.wanted.iter().filter(|topic| !self.shared.contains_key(*topic)).collect();
         if !missing.is_empty() {
@@ -123,11 +158,11 @@ impl GroupProtocol for Subscribing {
     }
 
     async fn is_stale(&mut self, leads: bool) -> Result<bool, KafkaError> {
-        if self.topics().await? != self.told {
+        if self.subscription.topics(&self.cluster).await? != self.told {
             return Ok(true);
         }
         // The leader looks after the topics of all.
-        Ok(leads && self.counts(&self.wanted).await? != self.shared)
+        Ok(leads && counts(&self.cluster, &self.wanted).await? != self.shared)
     }
 }
 

@@ -140,8 +140,8 @@ fn forward(
              never be delivered",
             lsn.0 - from.0
         ),
-        "give --allow-skip if that is meant; the slot follows once the connector has started and \
-         stored its first offset"
+        "give --allow-skip, over REST ?allowSkip=true, if that is meant; the slot follows once the \
+         connector has started and stored its first offset"
             .to_owned(),
     ))
 }

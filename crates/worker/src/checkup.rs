@@ -21,6 +21,7 @@ use crate::plan::TaskPlan;
 use crate::scrub::Scrub;
 use crate::secrets;
 use crate::status::{ConnectorStatus, Seen, State, Status};
+use crate::undone::Undone;
 
 /// How long one source may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,7 +65,7 @@ async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
     let mut findings = herder
         .status(&name)
         .map_or_else(|_| Vec::new(), |status| of_status(&herder, &name, &status));
-    findings.extend(of_still(&herder, &name));
+    findings.extend(of_still(&herder, &name, undone(&herder, &name)));
     // Its source would say the same again.
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     findings.extend(of_secrets(&herder, &name));
@@ -77,18 +78,25 @@ async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
 
 /// A connector or tasks of it that do not run, here or elsewhere, and why.
 fn of_status(herder: &Herder, name: &str, status: &ConnectorStatus) -> Vec<Finding> {
-    let scrub = scrub(herder, name);
-    let elsewhere = |part: &Elsewhere| part.finding(&herder.config.group_id, &scrub);
-    of_parts(status, elsewhere)
+    let (scrub, undone) = (scrub(herder, name), undone(herder, name));
+    let elsewhere = |part: &Elsewhere| part.finding(&herder.config.group_id, &scrub, undone);
+    of_parts(status, undone, elsewhere)
+}
+
+fn undone(herder: &Herder, name: &str) -> Undone {
+    let properties = herder.properties(name).unwrap_or_default();
+    Undone::of(herder.plugin(&properties))
 }
 
 fn of_parts(
     status: &ConnectorStatus,
+    undone: Undone,
     elsewhere: impl Fn(&Elsewhere) -> Option<Finding>,
 ) -> Vec<Finding> {
     let parts = || std::iter::once(&status.connector).chain(status.tasks.values());
     let mut found = Parts::default();
-    parts().filter_map(Seen::here).filter_map(of_part).for_each(|finding| found.add("", finding));
+    let here = parts().filter_map(Seen::here).filter_map(|part| of_part(part, undone));
+    here.for_each(|finding| found.add("", finding));
     for part in parts().filter_map(Seen::elsewhere) {
         let worker = part.said.worker_id.as_str();
         elsewhere(part).into_iter().for_each(|finding| found.add(worker, finding));
@@ -121,21 +129,24 @@ fn scrub(herder: &Herder, name: &str) -> Scrub {
     Scrub::of(values)
 }
 
-fn of_part(status: &Status) -> Option<Finding> {
+fn of_part(status: &Status, undone: Undone) -> Option<Finding> {
     match (status.state, &status.error) {
-        (State::Failed, Some(error)) => Some(Finding::from_error(error)),
+        (State::Failed, Some(error)) => Some(Finding {
+            reason: format!("{}; kept: {}", undone.failed, error.kept),
+            ..Finding::from_error(error)
+        }),
         (State::Restarting, Some(error)) => Some(Finding::new(
             Severity::Warning,
             error.code,
             format!("it is tried again since {}: {}", status.since, error.what),
-            "nothing is captured meanwhile",
+            undone.retried,
             error.remedy.as_str(),
         )),
         (State::Paused | State::Stopped, _) => Some(Finding::new(
             Severity::Warning,
             NOT_RUNNING,
             format!("it is {} since {}", status.state.name().to_lowercase(), status.since),
-            "its source keeps what was not read yet, and its disk may fill",
+            undone.at_rest,
             format!("highwater connector resume {}", highwater_connector::CONNECTOR_NAME),
         )),
         _ => None,
@@ -143,14 +154,13 @@ fn of_part(status: &Status) -> Option<Finding> {
 }
 
 /// Tasks that are said to run and do not move.
-fn of_still(herder: &Herder, name: &str) -> Vec<Finding> {
+fn of_still(herder: &Herder, name: &str, undone: Undone) -> Vec<Finding> {
     let Some(tasks) = herder.runners().get(name).map(Handle::tasks) else { return Vec::new() };
     let still = tasks.iter().filter_map(|(id, task)| {
         let what = health::stands(task, &*herder.shared.meters.of(name, *id)?, Timestamp::now())?;
-        let reason = "what was read waits, and its source keeps the rest";
         let remedy = format!("highwater connector restart {}", highwater_connector::CONNECTOR_NAME);
         let what = format!("task {id}: {what}");
-        Some(Finding::new(Severity::Warning, "TASK_STANDS_STILL", what, reason, remedy))
+        Some(Finding::new(Severity::Warning, "TASK_STANDS_STILL", what, undone.still, remedy))
     });
     still.collect()
 }
@@ -224,7 +234,8 @@ mod tests {
     fn found(task: Option<State>, error: Option<ConnectorError>) -> Option<Finding> {
         let connector = if task.is_none() { State::Stopped } else { State::Running };
         let tasks = task.map(|task| part(task, error)).into_iter().collect();
-        let mut found = of_parts(&status(part(connector, None), tasks), |_| None);
+        let mut found =
+            of_parts(&status(part(connector, None), tasks), Undone::BY_SOURCE, |_| None);
         assert!(found.len() < 2, "{found:?}");
         found.pop()
     }
@@ -234,7 +245,8 @@ mod tests {
         let error = |code| ConnectorError::stop(code, ErrorKind::Data, "a row is odd", "mend it");
         let failed = |code| part(State::Failed, Some(error(code)));
         let tasks = vec![failed("X_1"), part(State::Running, None), failed("X_1"), failed("X_2")];
-        let found = of_parts(&status(part(State::Running, None), tasks), |_| None);
+        let found =
+            of_parts(&status(part(State::Running, None), tasks), Undone::BY_SOURCE, |_| None);
         let codes: Vec<_> = found.iter().map(|finding| finding.code.to_string()).collect();
         assert_eq!(codes, ["X_1", "X_2"]);
     }
@@ -271,6 +283,20 @@ mod tests {
         let stopped = found(None, None).unwrap().of("shop");
         assert!(stopped.what.contains("stopped since"), "{}", stopped.what);
         assert_eq!(stopped.remedy, "highwater connector resume shop");
+    }
+
+    #[test]
+    fn of_a_sink_nothing_is_said_of_a_source() {
+        let stopped = part(State::Stopped, None);
+        let error = ConnectorError::again("X_1", ErrorKind::Data, "the shelf is away");
+        let retried = part(State::Restarting, Some(error));
+        let error = ConnectorError::stop("X_2", ErrorKind::Data, "a row is odd", "mend it");
+        let failed = part(State::Failed, Some(error));
+        let found = of_parts(&status(stopped, vec![retried, failed]), Undone::BY_SINK, |_| None);
+        let reasons: Vec<_> = found.iter().map(|finding| finding.reason.as_str()).collect();
+        assert_eq!(reasons[..2], [Undone::BY_SINK.at_rest, Undone::BY_SINK.retried]);
+        assert!(reasons[2].starts_with(Undone::BY_SINK.failed), "{reasons:?}");
+        assert!(!format!("{found:?}").contains("source"), "{found:?}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::scrub::Scrub;
 use crate::status::State;
 use crate::statuses::StoredStatus;
 use crate::trace::{self, Told};
+use crate::undone::Undone;
 
 /// Where another worker is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,7 +77,7 @@ impl Elsewhere {
 
     /// What an operator should know of it. `scrub` takes the connector's secrets out of what a worker
     /// wrote that does not do so itself.
-    pub(crate) fn finding(&self, group: &str, scrub: &Scrub) -> Option<Finding> {
+    pub(crate) fn finding(&self, group: &str, scrub: &Scrub, undone: Undone) -> Option<Finding> {
         let StoredStatus { state, worker_id, .. } = &self.said;
         if self.worker == Whereabouts::Gone {
             return Some(self.gone(group, scrub));
@@ -88,21 +89,21 @@ impl Elsewhere {
                 Severity::Error,
                 code,
                 format!("on {worker_id}: {what}"),
-                format!("nothing is captured until it is mended; kept: {kept}"),
+                format!("{}; kept: {kept}", undone.failed),
                 remedy,
             )),
             State::Restarting => Some(Finding::new(
                 Severity::Warning,
                 code,
                 format!("on {worker_id} it is tried again: {what}"),
-                "nothing is captured meanwhile",
+                undone.retried,
                 remedy,
             )),
             State::Paused | State::Stopped => Some(Finding::new(
                 Severity::Warning,
                 NOT_RUNNING,
                 format!("it is {}, as {worker_id} has said", state.name().to_lowercase()),
-                "its source keeps what was not read yet, and its disk may fill",
+                undone.at_rest,
                 format!("highwater connector resume {}", highwater_connector::CONNECTOR_NAME),
             )),
             State::Unassigned | State::Running => None,
@@ -169,7 +170,7 @@ mod tests {
     }
 
     fn found(part: &Elsewhere) -> Option<(String, Severity, String)> {
-        let finding = part.finding("g", &Scrub::of(["s3cret".to_owned()]))?;
+        let finding = part.finding("g", &Scrub::of(["s3cret".to_owned()]), Undone::BY_SOURCE)?;
         Some((finding.code.into_owned(), finding.severity, finding.what))
     }
 

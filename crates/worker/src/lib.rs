@@ -132,6 +132,7 @@ mod tolerance;
 mod topic_creation;
 mod topics;
 mod trace;
+mod undone;
 mod worker;
 
 pub use client_settings::{CLIENT_SETTINGS, Client, ClientSettings, Fate};

@@ -194,10 +194,8 @@ impl Place {
         let error = if error.is_passing() {
             ConnectorError::again(error.code(), ErrorKind::Data, what)
         } else {
-            let remedy = format!(
-                "set {key} and its options to what fits, or errors.tolerance=all to go on without such \
-                 records, then restart the connector"
-            );
+            let remedy =
+                format!("set {key} and its options to what fits, then restart the connector");
             ConnectorError::stop(error.code(), ErrorKind::Data, what, remedy)
         };
         Box::new(Failure { stage: self.stage(), class: self.class.clone(), error })
@@ -231,8 +229,8 @@ fn prefixed(key: &str, problems: Vec<Problem>) -> Vec<Problem> {
 fn not_transformed(failed: TransformError) -> Box<Failure> {
     let code = failed.code();
     let remedy = format!(
-        "change transforms.{} or put it under a predicate that leaves such records alone, or set \
-         errors.tolerance=all to go on without them, then restart the connector",
+        "change transforms.{} or put it under a predicate that leaves such records alone, then \
+         restart the connector",
         failed.transform
     );
     let error = ConnectorError::stop(code, ErrorKind::Data, failed.to_string(), remedy);

@@ -1,5 +1,7 @@
 //! Refusals of the REST API: Kafka Connect's codes and `{error_code, message}`, with ours beside.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -28,6 +30,17 @@ pub(crate) enum Refusal {
     BadRequest(String),
     /// 400: the connector of this name must be stopped first.
     NotStopped(String),
+    /// 409: the consumer group of a sink has members, who alone may store its offsets.
+    GroupInUse {
+        /// The connector.
+        connector: String,
+        /// Its group.
+        group: String,
+        /// Some of the members.
+        members: String,
+        /// How long one counts that is heard of no more.
+        session: Duration,
+    },
     /// 400 with the number of errors and each of them.
     Invalid(Vec<Problem>),
     /// 409: nobody can do it until the workers have shared out their work.
@@ -76,7 +89,10 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Exists(_) | Self::Declared { .. } | Self::Rebalancing(_) => StatusCode::CONFLICT,
+            Self::Exists(_)
+            | Self::Declared { .. }
+            | Self::GroupInUse { .. }
+            | Self::Rebalancing(_) => StatusCode::CONFLICT,
             Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
                 StatusCode::BAD_REQUEST
             }
@@ -111,6 +127,11 @@ impl Refusal {
                 "Connectors must be in the STOPPED state before their offsets can be modified. \
                  This can be done for the specified connector by issuing a 'PUT' request to the \
                  '/connectors/{name}/stop' endpoint"
+            ),
+            Self::GroupInUse { connector, group, members, .. } => format!(
+                "Consumer group {group}, whose offsets are those of connector {connector}, has members \
+                 that alone may store them (NON_EMPTY_GROUP): {}",
+                if members.is_empty() { "one has just joined" } else { members }
             ),
             Self::Invalid(problems) => invalid(problems),
             Self::Connector(error) | Self::Source(error) => error.to_string(),
@@ -164,6 +185,15 @@ impl Refusal {
                 "CONNECTOR_NOT_STOPPED",
                 UNCHANGED,
                 &format!("highwater connector stop {name}"),
+            ),
+            Self::GroupInUse { session, .. } => parts(
+                "SINK_GROUP_IN_USE",
+                UNCHANGED,
+                &format!(
+                    "wait {} s, which a task that was killed or a static member counts as a member, and \
+                     send the request again; end who reads in this group and is no task of the connector",
+                    session.as_secs_f64()
+                ),
             ),
             Self::BadRequest(_) => {
                 parts("REQUEST_INVALID", UNCHANGED, "correct the request and send it again")
@@ -255,6 +285,12 @@ mod tests {
             Refusal::Exists(text()),
             Refusal::BadRequest(text()),
             Refusal::NotStopped("shop".to_owned()),
+            Refusal::GroupInUse {
+                connector: text(),
+                group: text(),
+                members: String::new(),
+                session: Duration::from_secs(45),
+            },
             Refusal::Invalid(Vec::new()),
             Refusal::Connector(error),
             Refusal::Broken(text()),

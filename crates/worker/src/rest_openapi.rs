@@ -203,7 +203,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         "Change offsets of a stopped connector",
         &[(200, "Message")],
     )
-    .refused(&[400, 404])
+    .refused(&[400, 404, 409])
     .asked(&["allowSkip", "reason"])
     .taking("WantedOffsets"),
     operation(
@@ -212,7 +212,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         "Reset all offsets of a stopped connector",
         &[(200, "Message")],
     )
-    .refused(&[400, 404])
+    .refused(&[400, 404, 409])
     .asked(&["allowSkip", "reason"]),
     operation(
         "get",

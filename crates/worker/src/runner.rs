@@ -149,6 +149,7 @@ pub(crate) fn spawn(
         trouble: None,
         overlong: Overlong::default(),
         meter: shared.meters.begin(name, task),
+        paused: false,
     };
     // Of the least level that can be left out, so that no line goes without the name.
     let span = tracing::error_span!(parent: None, "connector", connector = name, task);
@@ -166,6 +167,8 @@ struct Runner {
     trouble: Option<Trouble>,
     overlong: Overlong,
     meter: Arc<TaskMeter>,
+    /// Whether it was told last to pause.
+    paused: bool,
 }
 
 /// A task that fails again and again without making progress.
@@ -178,14 +181,15 @@ impl Runner {
     async fn run(mut self) {
         loop {
             let wish = self.wishes.borrow_and_update().clone();
+            self.paused = matches!(wish, Wish::Pause(_));
             match wish {
-                Wish::Run(plan) => self.run_once(&plan, false).await,
+                Wish::Run(plan) => self.run_once(&plan).await,
                 Wish::Pause(TaskPlan::Source(pipeline)) => {
                     let activity = "Paused by its operator; the source is not read";
                     self.enter(State::Paused, None, activity).await;
                     self.idle(Some(pipeline)).await;
                 }
-                Wish::Pause(plan) => self.run_once(&plan, true).await,
+                Wish::Pause(plan) => self.run_once(&plan).await,
                 Wish::Leave => {
                     self.enter(State::Unassigned, None, "Its worker has ended it").await;
                     counters::gone(&self.name, self.task);
@@ -215,12 +219,12 @@ impl Runner {
     }
 
     /// One run of the task, and the wait that its end asks for.
-    async fn run_once(&mut self, plan: &TaskPlan, paused: bool) {
+    async fn run_once(&mut self, plan: &TaskPlan) {
         self.version = Some(plan.version());
         self.meter.is_sink.store(plan.source().is_none(), Ordering::Relaxed);
-        self.enter_opening().await;
+        self.enter_opening(plan).await;
         let before = self.status.borrow().last_record;
-        let ended = self.until_ended(plan, paused).await;
+        let ended = self.until_ended(plan).await;
         self.meter.run_ended();
         if self.status.borrow().last_record != before {
             self.trouble = None;
@@ -232,16 +236,20 @@ impl Runner {
     }
 
     /// RUNNING is said only of a task that reads; one that failed is RESTARTING until it does.
-    async fn enter_opening(&self) {
+    async fn enter_opening(&self, plan: &TaskPlan) {
         let error = self.status.borrow().error.clone().filter(|_| self.trouble.is_some());
         let state = if error.is_some() { State::Restarting } else { State::Unassigned };
-        self.enter(state, error, "Opens the source").await;
+        let activity = match plan {
+            TaskPlan::Source(_) => "Opens the source",
+            TaskPlan::Sink(_) => "Opens the sink",
+        };
+        self.enter(state, error, activity).await;
     }
 
     /// Runs the task until it ends by itself, with its error, or because something else is wanted.
-    async fn until_ended(&mut self, plan: &TaskPlan, paused: bool) -> Result<(), ConnectorError> {
+    async fn until_ended(&mut self, plan: &TaskPlan) -> Result<(), ConnectorError> {
         let (stop, stopped) = watch::channel(None);
-        let (pause, is_paused) = watch::channel(paused);
+        let (pause, is_paused) = watch::channel(self.paused);
         let (opened, mut is_open) = oneshot::channel();
         let drain = plan.settings().drain_timeout;
         let shown = (self.status.clone(), Arc::clone(&self.meter));
@@ -252,15 +260,15 @@ impl Runner {
             tokio::select! {
                 ended = &mut task => return joined(ended),
                 () = self.changed() => {
-                    let Some(paused) = self.is_steered(plan, *pause.borrow()) else { break };
+                    let Some(paused) = self.is_steered(plan) else { break };
+                    self.paused = paused;
                     pause.send_replace(paused);
                     if is_open.is_terminated() {
-                        self.enter_running(paused, None).await;
+                        self.enter_running(None).await;
                     }
                 }
                 Ok(activity) = &mut is_open, if !is_open.is_terminated() => {
-                    let paused = *pause.borrow();
-                    self.enter_running(paused, Some(activity)).await;
+                    self.enter_running(Some(activity)).await;
                 }
             }
         }
@@ -278,21 +286,27 @@ impl Runner {
 
     /// Whether a sink's task that goes on shall be paused from now on; none where another run is
     /// wanted.
-    fn is_steered(&mut self, plan: &TaskPlan, paused: bool) -> Option<bool> {
+    fn is_steered(&self, plan: &TaskPlan) -> Option<bool> {
         if plan.source().is_some() {
             return None;
         }
-        let wish = self.wishes.borrow().clone();
-        match wish {
-            // The same once more is a restart, of one that is paused too.
-            Wish::Pause(wanted) if wanted.is(plan) && !paused => Some(true),
-            Wish::Run(wanted) if wanted.is(plan) && paused => Some(false),
+        if self.is_just_paused(plan) {
+            return Some(true);
+        }
+        match &*self.wishes.borrow() {
+            Wish::Run(wanted) if wanted.is(plan) && self.paused => Some(false),
             _ => None,
         }
     }
 
-    async fn enter_running(&self, paused: bool, activity: Option<String>) {
-        if paused {
+    /// Whether nothing but a pause is new. The same once more is a restart, of one that is paused too.
+    fn is_just_paused(&self, plan: &TaskPlan) -> bool {
+        let wish = self.wishes.borrow();
+        !self.paused && matches!(&*wish, Wish::Pause(wanted) if wanted.is(plan))
+    }
+
+    async fn enter_running(&self, activity: Option<String>) {
+        if self.paused {
             let activity = "Paused by its operator; it stays in its group and reads nothing";
             self.enter(State::Paused, None, activity).await;
         } else {
@@ -318,9 +332,21 @@ impl Runner {
                 tracing::error!(%error, "the task failed");
                 let activity = failed(&error);
                 self.enter(State::Failed, Some(error), activity).await;
-                self.idle(plan.source().cloned()).await;
+                self.stay_failed(plan).await;
                 (self.trouble, self.overlong) = (None, Overlong::default());
             }
+        }
+    }
+
+    /// Waits until the task shall be tried again. As with Kafka Connect, a pause leaves a failed task as
+    /// it is, with what stopped it in sight.
+    async fn stay_failed(&mut self, plan: &TaskPlan) {
+        loop {
+            self.idle(plan.source().cloned()).await;
+            if !self.is_just_paused(plan) {
+                return;
+            }
+            self.paused = true;
         }
     }
 

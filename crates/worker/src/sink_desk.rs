@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use crate::dead_letters::{Cause, DeadLetters};
 use crate::meter::TaskMeter;
 use crate::sink_ledger::SinkLedger;
-use crate::tolerance::{Stage, Tolerance, Verdict};
+use crate::tolerance::{Stage, Tolerance, Verdict, or_tolerated};
 
 /// See the module's text.
 pub(crate) struct Desk {
@@ -135,7 +135,7 @@ impl SinkContext for Desk {
             Verdict::Skip => self.skip(&record.original, Stage::TaskPut, self.class, &error).await,
             Verdict::Again(_) | Verdict::Stop => {
                 self.meter.record_failures.one();
-                Err(error)
+                Err(or_tolerated(error))
             }
         }
     }

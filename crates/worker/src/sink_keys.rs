@@ -104,7 +104,8 @@ fn group_keys() -> Vec<ConfigKey> {
             Some(""),
             Importance::Low,
             "Name of a static member, to which `-` and the task's id are added; empty: none. A task \
-             that is back within its session time-out finds its partitions again.",
+             that is back within its session time-out finds its partitions again; until it is over, \
+             the offsets of a connector that is stopped cannot be changed.",
         ),
         ConfigKey::new(
             RESET,

@@ -132,6 +132,11 @@ impl SinkLedger {
         }
     }
 
+    /// Whether no partition is read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+    }
+
     /// Whether everything accepted is durable and stored.
     pub(crate) fn is_settled(&self) -> bool {
         self.accounts.values().all(|account| account.committed == Some(account.accepted))

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater_connector::{ConnectorError, SourceOffset, SourcePartition, Tail, TopicPartition};
+use highwater_kafka::{ErrorCode, GroupMemberDescription, KafkaError, TopicDescription};
 use serde_json::{Map, Value, json};
 
 use crate::herder::Herder;
@@ -39,15 +40,18 @@ impl Herder {
     /// Stores or removes the offsets of the partitions given.
     ///
     /// # Errors
-    /// Nothing has changed then, unless the log failed: one that does not fit, or a refusal of the
-    /// sink.
+    /// Nothing has changed then, unless the log failed: one that does not fit, a partition that is not
+    /// there, a group with members, or a refusal of the sink.
     pub(crate) async fn alter_sink_offsets(
         &self,
         pipeline: &Arc<SinkPipeline>,
         wanted: Vec<Wanted>,
     ) -> Result<(), Refusal> {
         let wishes: Wishes = wanted.iter().map(wish).collect::<Result<_, _>>()?;
+        self.check_partitions(pipeline, &wishes).await?;
+        self.check_group(pipeline).await?;
         self.ask_sink(pipeline, &wishes).await?;
+        let refused = |error| refusal(pipeline, error);
         let (admin, group) = (&self.shared.cluster.admin, &pipeline.sink.consumer.group);
         let removed: BTreeSet<_> = wishes
             .iter()
@@ -55,14 +59,14 @@ impl Herder {
             .map(|(at, _)| at.clone())
             .collect();
         if !removed.is_empty() {
-            admin.delete_group_offsets(group, &removed).await.map_err(Refusal::Log)?;
+            admin.delete_group_offsets(group, &removed).await.map_err(refused)?;
         }
         let set: BTreeMap<_, _> =
             wishes.into_iter().filter_map(|(at, offset)| Some((at, offset?))).collect();
         if set.is_empty() {
             return Ok(());
         }
-        admin.alter_group_offsets(group, &set).await.map_err(Refusal::Log)
+        admin.alter_group_offsets(group, &set).await.map_err(refused)
     }
 
     /// Deletes the group; where there is none, that is done.
@@ -73,11 +77,43 @@ impl Herder {
         &self,
         pipeline: &Arc<SinkPipeline>,
     ) -> Result<(), Refusal> {
+        self.check_group(pipeline).await?;
         let (admin, group) = (&self.shared.cluster.admin, &pipeline.sink.consumer.group);
         let offsets = admin.group_offsets(group).await.map_err(Refusal::Log)?;
         let wishes = offsets.into_keys().map(|partition| (partition, None)).collect();
         self.ask_sink(pipeline, &wishes).await?;
-        admin.delete_group(group).await.map(drop).map_err(Refusal::Log)
+        let deleted = admin.delete_group(group).await;
+        deleted.map(drop).map_err(|error| refusal(pipeline, error))
+    }
+
+    /// An offset is set where there is something to read. A broker would store the others and say of
+    /// one that it is not.
+    async fn check_partitions(
+        &self,
+        pipeline: &SinkPipeline,
+        wishes: &Wishes,
+    ) -> Result<(), Refusal> {
+        if wishes.values().all(Option::is_none) {
+            return Ok(());
+        }
+        let topics = self.shared.cluster.admin.topics().await.map_err(Refusal::Log)?;
+        let mut set = wishes.iter().filter(|(_, offset)| offset.is_some());
+        match set.find_map(|(at, _)| missing(at, &topics)) {
+            None => Ok(()),
+            Some(missing) => Err(Refusal::BadRequest(format!(
+                "The offsets of connector {} cannot be set so: {missing}",
+                pipeline.name
+            ))),
+        }
+    }
+
+    /// While a group has members, they alone may store its offsets. One that was killed is a member
+    /// until its session has ended, and a static one that has stopped as well.
+    async fn check_group(&self, pipeline: &SinkPipeline) -> Result<(), Refusal> {
+        let described = self.shared.cluster.admin.describe_group(&pipeline.sink.consumer.group);
+        let described = described.await.map_err(Refusal::Log)?;
+        let members = described.map(|group| group.members).unwrap_or_default();
+        if members.is_empty() { Ok(()) } else { Err(in_use(pipeline, &members)) }
     }
 
     async fn ask_sink(&self, planned: &Arc<SinkPipeline>, wishes: &Wishes) -> Result<(), Refusal> {
@@ -92,6 +128,51 @@ impl Herder {
             Ok(answer) => answer.map_err(failed),
             Err(_) => Err(failed(silent("whether its offsets may be changed", limit))),
         }
+    }
+}
+
+/// What is not there of a partition.
+fn missing(at: &TopicPartition, topics: &[TopicDescription]) -> Option<String> {
+    let Some(topic) = topics.iter().find(|topic| *topic.name == *at.topic) else {
+        return Some(format!("{TOPIC} {:?} does not exist", at.topic));
+    };
+    (at.partition >= topic.partitions).then(|| {
+        format!(
+            "{PARTITION} {} does not exist, since topic {} has {} of them, counted from 0",
+            at.partition, topic.name, topic.partitions
+        )
+    })
+}
+
+/// Members of a group that are named, at most.
+const NAMED: usize = 3;
+
+fn in_use(pipeline: &SinkPipeline, members: &[GroupMemberDescription]) -> Refusal {
+    let consumer = &pipeline.sink.consumer;
+    // What a client calls itself may hold anything.
+    let named = members.iter().take(NAMED).map(|member| match &member.instance_id {
+        Some(instance) => format!("static member {instance:?} at {:?}", member.client_host),
+        None => format!("{:?} at {:?}", member.client_id, member.client_host),
+    });
+    let mut named: Vec<_> = named.collect();
+    if members.len() > NAMED {
+        named.push(format!("{} more", members.len() - NAMED));
+    }
+    Refusal::GroupInUse {
+        connector: pipeline.name.clone(),
+        group: consumer.group.clone(),
+        members: named.join(", "),
+        session: consumer.session_timeout,
+    }
+}
+
+/// What a failure to change a group's offsets means: one that has got members since is in use.
+fn refusal(pipeline: &SinkPipeline, error: KafkaError) -> Refusal {
+    let in_use_by_others = [ErrorCode::NON_EMPTY_GROUP, ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC];
+    if in_use_by_others.into_iter().any(|code| error.is(code)) {
+        in_use(pipeline, &[])
+    } else {
+        Refusal::Log(error)
     }
 }
 
@@ -144,6 +225,22 @@ mod tests {
             partition: serde_json::from_value(partition).unwrap(),
             offset: serde_json::from_value(offset).unwrap(),
         })
+    }
+
+    #[test]
+    fn a_partition_that_is_not_there_is_named() {
+        let topic = |name: &str, partitions| TopicDescription {
+            name: name.to_owned(),
+            id: Default::default(),
+            partitions,
+            internal: false,
+        };
+        let topics = [topic("a", 1), topic("lines", 3)];
+        let missing = |topic, index| missing(&TopicPartition::new(topic, index), &topics);
+        assert_eq!((missing("lines", 0), missing("lines", 2)), (None, None));
+        let said = missing("lines", 3).unwrap();
+        assert!(said.contains("kafka_partition 3") && said.contains("has 3"), "{said}");
+        assert!(missing("line", 0).unwrap().contains("kafka_topic \"line\""));
     }
 
     #[test]

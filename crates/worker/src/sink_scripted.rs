@@ -281,6 +281,13 @@ impl Running {
         tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
     }
 
+    /// Waits until the status says this.
+    pub(crate) async fn until_says(&mut self, activity: &str) {
+        let says = |status: &Status| status.activity == activity;
+        let said = tokio::time::timeout(PATIENCE, self.status.wait_for(says)).await.is_ok();
+        assert!(said, "{activity}: {}", self.status.borrow().activity);
+    }
+
     /// Ends it as a crash does: nothing more is said to anybody.
     pub(crate) async fn kill(self) {
         self.task.abort();

@@ -8,7 +8,7 @@ use highwater_connector::{
     ConnectorError, ErrorKind, LogRecord, Retry, SinkContext, SinkOffsets, SinkRecord, SinkTask,
     TopicPartition,
 };
-use highwater_kafka::{Commit, Consumer, ErrorCode, KafkaError, Polled, ReadRecord};
+use highwater_kafka::{Awaited, Commit, Consumer, ErrorCode, KafkaError, Polled, ReadRecord};
 use highwater_transforms::Record;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -20,7 +20,7 @@ use crate::sink_batch::SinkBatch;
 use crate::sink_desk::Desk;
 use crate::status::Status;
 use crate::task::StopSignal;
-use crate::tolerance::{Stage, Verdict};
+use crate::tolerance::{Stage, Verdict, or_tolerated};
 
 /// How long a poll may wait: so soon a stop, a pause or what the sink asks for is seen.
 const POLL: Duration = Duration::from_millis(100);
@@ -73,9 +73,15 @@ impl RunningSink {
         if !self.consumer.is_assigned() {
             return format!("Waits for group {} to share out its partitions", self.group);
         }
-        match &self.trouble {
-            Some(trouble) => trouble.clone(),
-            None => self.task.activity(),
+        match (&self.trouble, self.consumer.awaited()) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, None) => self.task.activity(),
+            (None, Some(awaited)) if self.desk.ledger().is_empty() => {
+                format!("Waits for {}", waits_for(awaited))
+            }
+            (None, Some(awaited)) => {
+                format!("{}; waits for {}", self.task.activity(), waits_for(awaited))
+            }
         }
     }
 
@@ -287,7 +293,7 @@ impl RunningSink {
             }
             Verdict::Stop => {
                 self.desk.meter.record_failures.one();
-                Err(error)
+                Err(or_tolerated(error))
             }
         }
     }
@@ -516,6 +522,23 @@ fn size_of(record: &LogRecord) -> usize {
     let bytes = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
     let headers = record.headers.iter().map(|(name, value)| name.len() + value.len());
     bytes(&record.key) + bytes(&record.value) + headers.sum::<usize>()
+}
+
+/// Topics that are named at most.
+const NAMED: usize = 3;
+
+fn waits_for(awaited: &Awaited) -> String {
+    let topics = match awaited {
+        Awaited::Match => return "a topic that topics.regex matches: there is none".to_owned(),
+        Awaited::Topics(topics) => topics,
+    };
+    let named: Vec<_> = topics.iter().take(NAMED).map(String::as_str).collect();
+    let more = topics.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    match (topics.len(), named.join(", ")) {
+        (1, named) => format!("topic {named}, which does not exist"),
+        (_, named) => format!("topics that do not exist: {named}{more}"),
+    }
 }
 
 fn takes_nothing(why: &str) -> String {

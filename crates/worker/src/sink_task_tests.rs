@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use highwater_kafka::NewTopic;
+
 use super::*;
 use crate::sink_scripted::{BAD, PATIENCE, Put, Rig, TOPIC};
 
@@ -96,6 +98,26 @@ async fn a_refused_batch_is_given_again_and_the_status_says_so() {
     let shelf = rig.shelves.shelf();
     assert_eq!(shelf.durable[&at(0)], [0, 1, 2]);
     assert!(shelf.given.len() >= 9 * 3 - 6, "{:?}", shelf.given);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_that_does_not_exist_is_waited_for_and_the_status_says_so() {
+    let rig = Rig::start(1).await;
+    let often = ("consumer.override.metadata.max.age.ms", "100");
+    let mut none = rig.run(0, &[("topics", "later"), often]).await;
+    none.until_says("Waits for topic later, which does not exist").await;
+    let mut some = rig.run(1, &[("topics", &format!("{TOPIC},b,c,d,e")), often]).await;
+    some.until_says("Fills the shelf; waits for topics that do not exist: b, c, d and 1 more")
+        .await;
+    some.stop().await;
+    let topic = NewTopic::of_one("later");
+    rig.cluster.admin.create_topic(&topic).await.unwrap();
+    none.until_says("Fills the shelf").await;
+    none.stop().await;
+    let regex = [("topics", ""), ("topics.regex", "l.*s"), often];
+    let mut none = rig.run(0, &regex).await;
+    none.until_says("Waits for a topic that topics.regex matches: there is none").await;
+    none.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,6 +278,9 @@ async fn a_record_that_cannot_be_read_stops_the_task_unless_it_is_tolerated() {
     let failed = rig.run(0, &[JSON, PLAIN]).await.failed().await;
     assert_eq!(failed.code, "RECORD_UNCONVERTIBLE");
     assert!(failed.what.contains("value of record orders-0@1"), "{failed}");
+    assert!(
+        failed.remedy.ends_with("or set errors.tolerance=all, which goes on without such records")
+    );
     assert_eq!(rig.committed(0).await, Some(0));
     let running = rig.run(2, &[JSON, PLAIN, TOLERANT, LETTERS, STORY]).await;
     rig.until_committed(0, 3).await;
@@ -268,6 +293,8 @@ async fn a_record_that_cannot_be_read_stops_the_task_unless_it_is_tolerated() {
     assert_eq!((header("own"), header("__connect.errors.offset")), ("1", "1"));
     assert_eq!(header("__connect.errors.stage"), "VALUE_CONVERTER");
     assert_eq!(header("__connect.errors.class.name"), "JsonConverter");
+    let story = header("__connect.errors.exception.stacktrace");
+    assert!(story.contains("Do: set value.converter") && !story.contains("tolerance"), "{story}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

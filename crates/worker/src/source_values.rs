@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::meter::TaskMeter;
 use crate::record_path::{Failure, RecordPath};
-use crate::tolerance::{Tolerance, Verdict};
+use crate::tolerance::{Tolerance, Verdict, or_tolerated};
 
 /// What becomes of a record.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl SourceValues {
             }
             Verdict::Stop => {
                 self.meter.record_failures.one();
-                Err(failure.error)
+                Err(or_tolerated(failure.error))
             }
         }
     }

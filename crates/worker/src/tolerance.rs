@@ -100,6 +100,15 @@ impl Tolerance {
     }
 }
 
+/// An error that stops a task at a record, where such records are not tolerated: that they can be is
+/// said here alone, so that no dead letter says it.
+pub(crate) fn or_tolerated(mut error: ConnectorError) -> ConnectorError {
+    if error.retry == Retry::Never {
+        error.remedy.push_str("; or set errors.tolerance=all, which goes on without such records");
+    }
+    error
+}
+
 #[cfg(test)]
 mod tests {
     use highwater_connector::ErrorKind;

@@ -83,6 +83,40 @@ async fn a_passing_error_restarts_with_backoff_and_a_lasting_one_stops_by_name()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_task_that_is_paused_still_says_why_and_is_tried_again_when_it_is_resumed() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let life = bench.life().await;
+    life.api.create("a", config("shop")).await.expect(201);
+    life.api.until_task("a", "RUNNING").await;
+    bench.server.state().failures.push(lasting());
+    let failed = life.api.until_task("a", "FAILED").await;
+    life.api.put("/connectors/a/pause").await.expect(202);
+    let paused = |status: &serde_json::Value| status["connector"]["state"] == "PAUSED";
+    life.api.until("a", paused).await;
+    // The task hears of it after its connector.
+    for _ in 0..20 {
+        let status = life.api.get("/connectors/a/status").await.expect(200);
+        for member in ["state", "trace"] {
+            assert_eq!(status["tasks"][0][member], failed["tasks"][0][member]);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // A restart is of a task that shall be paused.
+    life.api.call(Method::POST, "/connectors/a/tasks/0/restart", None).await.expect(204);
+    let status = life.api.until_task("a", "PAUSED").await;
+    assert_eq!(status["tasks"][0].get("trace"), None);
+    life.api.put("/connectors/a/resume").await.expect(202);
+    life.api.until_task("a", "RUNNING").await;
+    bench.server.state().failures.push(lasting());
+    life.api.until_task("a", "FAILED").await;
+    for verb in ["pause", "resume"] {
+        life.api.put(&format!("/connectors/a/{verb}")).await.expect(202);
+    }
+    life.api.until_task("a", "RUNNING").await;
+    life.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_end_after_their_time() {
     let bench = Bench::start(Server::new(5, 7)).await;
     let life = bench.life().await;
