@@ -3,11 +3,12 @@
 //! `{topic: {name, connector, task, discoverTimestamp}}`, tombstone = forgotten.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use highwater_kafka::{Journal, KafkaError, OutgoingRecord};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::cluster::Cluster;
@@ -42,14 +43,14 @@ impl ActiveTopics {
 
     /// Takes in one record of the topic, whichever worker wrote it.
     pub(crate) fn apply(&self, key: Option<&[u8]>, used: bool) {
-        if apply(&mut self.known(), key, used) == Applied::Forgotten {
+        if apply(&mut self.known.lock(), key, used) == Applied::Forgotten {
             self.resets.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Topics of a connector; none of one that does not exist.
     pub(crate) fn of(&self, connector: &str) -> BTreeSet<String> {
-        self.known().get(connector).cloned().unwrap_or_default()
+        self.known.lock().get(connector).cloned().unwrap_or_default()
     }
 
     /// A task of a connector uses a topic. That it does is no reason to stop when the log does not
@@ -58,14 +59,15 @@ impl ActiveTopics {
         if self.tracking == TopicTracking::Off {
             return;
         }
-        let new = self.known().entry(connector.to_owned()).or_default().insert(topic.to_owned());
+        let new =
+            self.known.lock().entry(connector.to_owned()).or_default().insert(topic.to_owned());
         if !new {
             return;
         }
         let said = seen(&self.status_topic, connector, task, topic, Timestamp::now());
         if let Err(error) = self.journal.write(vec![said]).await {
             tracing::warn!(topic, %error, "that a connector uses a topic is not in the log");
-            if let Some(topics) = self.known().get_mut(connector) {
+            if let Some(topics) = self.known.lock().get_mut(connector) {
                 topics.remove(topic);
             }
         }
@@ -93,7 +95,7 @@ impl ActiveTopics {
         if !records.is_empty() {
             self.journal.write(records).await?;
         }
-        self.known().remove(connector);
+        self.known.lock().remove(connector);
         self.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -103,11 +105,6 @@ impl ActiveTopics {
         if let Err(error) = self.reset(connector).await {
             tracing::warn!(%error, "the topics of a deleted connector stay in the log");
         }
-    }
-
-    /// The map is whole between any two statements.
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

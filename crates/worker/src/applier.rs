@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_connector::{Finding, Severity};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -43,26 +44,22 @@ impl Folder {
         Self { path, state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, FolderState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether the folder has this file, as far as is known.
     fn has(&self, file: &str) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         self.path.is_some() && state.look.as_ref().is_none_or(|look| look.files.contains_key(file))
     }
 
     /// What an operator should know of it.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let Some(folder) = &self.path else { return Vec::new() };
-        let state = self.state();
+        let state = self.state.lock();
         state.wrong.iter().map(|(file, why)| finding(folder, file, why)).collect()
     }
 
     /// Says what is wrong now, each thing once.
     fn tell(&self, wrong: BTreeMap<String, String>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for (file, why) in wrong.iter().filter(|(file, why)| state.wrong.get(*file) != Some(why)) {
             tracing::error!(file, why, "a connector file is not followed; what was there stays");
         }
@@ -173,7 +170,7 @@ impl Following {
             Ok(look) => look,
             Err(why) => return self.herder.folder.tell(BTreeMap::from([(String::new(), why)])),
         };
-        self.herder.folder.state().look = Some(look.clone());
+        self.herder.folder.state.lock().look = Some(look.clone());
         let wrong: BTreeMap<String, String> =
             look.wanted().wrong.into_iter().map(|(file, why)| (file.to_owned(), why)).collect();
         self.refused.retain(|file, _| look.files.contains_key(file) && !wrong.contains_key(file));

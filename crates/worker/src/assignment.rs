@@ -31,38 +31,31 @@ impl Work {
 /// Work by the member that has it.
 pub(crate) type Shares = BTreeMap<String, BTreeSet<Work>>;
 
-/// What the leader says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Assignment {
-    /// What each member runs from now on; what it runs beside that, it ends.
-    pub(crate) shares: Shares,
-    /// Whether somebody has to end something that another round then gives away.
-    pub(crate) unfinished: bool,
-}
-
 /// Shares `wanted` among the members, who say what they run. Connectors and tasks are balanced
 /// each for themselves, the tasks of one connector apart where that costs nothing, and as little
 /// moves as that allows.
-pub(crate) fn assign(wanted: &BTreeSet<Work>, running: &Shares) -> Assignment {
-    let mut round = Round::of(wanted, running);
-    if round.shares.is_empty() {
-        return Assignment { shares: round.shares, unfinished: false };
+///
+/// What a member runs beside its share, it ends.
+pub(crate) fn assign(wanted: &BTreeSet<Work>, running: &Shares) -> Shares {
+    let mut balance = Balance::of(wanted, running);
+    if balance.shares.is_empty() {
+        return balance.shares;
     }
-    for work in wanted.iter().filter(|work| !round.is_held(work)).cloned().collect::<Vec<_>>() {
-        round.give(work);
+    for work in wanted.iter().filter(|work| !balance.is_held(work)).cloned().collect::<Vec<_>>() {
+        balance.give(work);
     }
-    round.level(Work::is_task);
-    round.level(|work| !work.is_task());
-    Assignment { unfinished: !round.leaving.is_empty(), shares: round.shares }
+    balance.level(Work::is_task);
+    balance.level(|work| !work.is_task());
+    balance.shares
 }
 
-struct Round {
+struct Balance {
     shares: Shares,
     /// What has to end where it runs before it can go to this member.
     leaving: BTreeMap<Work, String>,
 }
 
-impl Round {
+impl Balance {
     /// What is wanted stays where it runs. What two members run at once, one of which was away for
     /// too long, ends with both.
     fn of(wanted: &BTreeSet<Work>, running: &Shares) -> Self {
@@ -149,7 +142,7 @@ mod tests {
     fn settle(wanted: &BTreeSet<Work>, mut running: Shares) -> (Shares, usize) {
         for rounds in 1..10 {
             let said = assign(wanted, &running);
-            for (member, works) in &said.shares {
+            for (member, works) in &said {
                 for work in works {
                     let others = running.iter().filter(|(other, _)| *other != member);
                     assert!(
@@ -158,12 +151,17 @@ mod tests {
                     );
                 }
             }
-            running = said.shares;
-            if !said.unfinished {
+            running = said;
+            if is_finished(wanted, &running) {
                 return (running, rounds);
             }
         }
         panic!("no end: {running:?}");
+    }
+
+    /// Whether nothing has to end first that another round then gives away.
+    fn is_finished(wanted: &BTreeSet<Work>, shares: &Shares) -> bool {
+        wanted.iter().all(|work| shares.values().any(|works| works.contains(work)))
     }
 
     fn loads(shares: &Shares, kind: impl Fn(&Work) -> bool) -> Vec<usize> {
@@ -174,23 +172,23 @@ mod tests {
     fn the_first_round_gives_everything_away() {
         let wanted = work(&[("a", 4), ("b", 2)]);
         let said = assign(&wanted, &members(&["x", "y"]));
-        assert!(!said.unfinished);
-        assert_eq!(loads(&said.shares, Work::is_task), [3, 3]);
-        assert_eq!(loads(&said.shares, |work| !work.is_task()), [1, 1]);
-        let of_a = loads(&said.shares, |work| work.is_task() && work.connector() == "a");
+        assert!(is_finished(&wanted, &said));
+        assert_eq!(loads(&said, Work::is_task), [3, 3]);
+        assert_eq!(loads(&said, |work| !work.is_task()), [1, 1]);
+        let of_a = loads(&said, |work| work.is_task() && work.connector() == "a");
         assert_eq!(of_a, [2, 2], "the tasks of a connector lie apart");
     }
 
     #[test]
     fn what_changes_hands_ends_first() {
         let wanted = work(&[("a", 4)]);
-        let mut running = assign(&wanted, &members(&["x"])).shares;
+        let mut running = assign(&wanted, &members(&["x"]));
         running.insert("y".to_owned(), BTreeSet::new());
         let said = assign(&wanted, &running);
-        assert!(said.unfinished);
-        assert_eq!(loads(&said.shares, Work::is_task), [2, 0], "taken, and not given yet");
-        let said = assign(&wanted, &said.shares);
-        assert_eq!((loads(&said.shares, Work::is_task), said.unfinished), (vec![2, 2], false));
+        assert!(!is_finished(&wanted, &said));
+        assert_eq!(loads(&said, Work::is_task), [2, 0], "taken, and not given yet");
+        let said = assign(&wanted, &said);
+        assert_eq!(loads(&said, Work::is_task), [2, 2]);
     }
 
     #[test]
@@ -199,7 +197,7 @@ mod tests {
         let running = [("x", wanted.clone()), ("y", wanted.clone())];
         let running = running.map(|(name, works)| (name.to_owned(), works)).into();
         let said = assign(&wanted, &running);
-        assert!(said.unfinished && said.shares.values().all(BTreeSet::is_empty), "{said:?}");
+        assert!(said.values().all(BTreeSet::is_empty), "{said:?}");
         let (settled, _) = settle(&wanted, running);
         assert_eq!(settled.values().flatten().count(), 2);
     }
@@ -209,12 +207,12 @@ mod tests {
         let mut running = members(&["x"]);
         running.insert("x".to_owned(), work(&[("a", 2), ("b", 1)]));
         let said = assign(&work(&[("b", 1)]), &running);
-        assert_eq!(said.shares["x"], work(&[("b", 1)]));
+        assert_eq!(said["x"], work(&[("b", 1)]));
     }
 
     #[test]
     fn nobody_there_is_no_fault() {
-        assert_eq!(assign(&work(&[("a", 1)]), &Shares::new()).shares, Shares::new());
+        assert_eq!(assign(&work(&[("a", 1)]), &Shares::new()), Shares::new());
     }
 
     proptest! {
@@ -249,7 +247,7 @@ mod tests {
                 prop_assert!(spread <= 1, "{:?}", loads);
             }
             let again = assign(&wanted, &settled);
-            prop_assert_eq!((again.shares, again.unfinished), (settled, false), "it rests");
+            prop_assert_eq!(again, settled, "it rests");
         }
     }
 }

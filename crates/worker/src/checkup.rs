@@ -11,7 +11,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::client_overrides::{self, WithoutEffect};
-use crate::connector_runner::Handle;
 use crate::elsewhere::Elsewhere;
 use crate::health;
 use crate::herder::Herder;
@@ -155,7 +154,7 @@ fn of_part(status: &Status, undone: Undone) -> Option<Finding> {
 
 /// Tasks that are said to run and do not move.
 fn of_still(herder: &Herder, name: &str, undone: Undone) -> Vec<Finding> {
-    let Some(tasks) = herder.runners().get(name).map(Handle::tasks) else { return Vec::new() };
+    let Some((_, tasks)) = herder.runners.statuses(name).0 else { return Vec::new() };
     let still = tasks.iter().filter_map(|(id, task)| {
         let what = health::stands(task, &*herder.shared.meters.of(name, *id)?, Timestamp::now())?;
         let remedy = format!("highwater connector restart {}", highwater_connector::CONNECTOR_NAME);

@@ -4,92 +4,31 @@
 //! Keys `connector-NAME`, `task-NAME-N`, `commit-NAME` and `target-state-NAME`; values JSON
 //! without schema; a tombstone deletes. `restart-connector-NAME` and `logger-cluster-NAME` tell all workers
 //! to do something. `highwater-declared-NAME` is ours: the file that wants a connector. Keys of other
-//! kinds are Kafka Connect's own and are left alone. What the tasks' records mean is in `task_configs`.
+//! kinds are Kafka Connect's own and are left alone. What the tasks' records mean is in `task_configs`;
+//! `config_records` makes those that are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
 use highwater_kafka::OutgoingRecord;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::config_records::{COMMIT, CONNECTOR, DECLARED, LOGGER, RESTART, Restart, TARGET, TASK};
 use crate::declared::Mark;
 use crate::fencing::{self, FENCING};
-use crate::journal::record;
 use crate::pipeline::Properties;
+use crate::target_state::TargetState;
 use crate::task_configs::TaskConfigs;
-
-const CONNECTOR: &str = "connector-";
-const TASK: &str = "task-";
-const COMMIT: &str = "commit-";
-const TARGET: &str = "target-state-";
-/// Ours; Kafka Connect leaves keys alone that it does not know.
-const DECLARED: &str = "highwater-declared-";
-const RESTART: &str = "restart-connector-";
-/// How the keys begin of levels that all workers are told.
-pub(crate) const LOGGER: &str = "logger-cluster-";
-
-/// What an operator wants of a connector.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum TargetState {
-    /// Run it.
-    #[default]
-    Started,
-    /// Keep its task, but do not read.
-    Paused,
-    /// End its task; its offsets may be changed.
-    Stopped,
-}
-
-impl TargetState {
-    /// Reads a name as the REST API takes it, in any case (KIP-980).
-    pub(crate) fn from_initial(text: &str) -> Option<Self> {
-        match text.to_ascii_uppercase().as_str() {
-            "RUNNING" => Some(Self::Started),
-            "PAUSED" => Some(Self::Paused),
-            "STOPPED" => Some(Self::Stopped),
-            _ => None,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Started => "STARTED",
-            Self::Paused => "PAUSED",
-            Self::Stopped => "STOPPED",
-        }
-    }
-
-    fn from_name(text: &str) -> Option<Self> {
-        [Self::Started, Self::Paused, Self::Stopped].into_iter().find(|state| state.name() == text)
-    }
-
-    /// Workers before KIP-875 know no STOPPED, so `state` says PAUSED for them.
-    fn value(self) -> Value {
-        let old = if self == Self::Stopped { Self::Paused } else { self };
-        json!({ "state": old.name(), "state.v2": self.name() })
-    }
-
-    fn from_value(value: &Value) -> Option<Self> {
-        let text = value.get("state.v2").or_else(|| value.get("state"))?;
-        Self::from_name(text.as_str()?)
-    }
-}
 
 /// What a worker does about a record besides keeping it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Change {
+pub(crate) enum Effect {
     /// A connector is as its operator wants it, its tasks with it, or is gone.
     Settled(String),
     /// A connector shall be started anew.
     Restart(String, Restart),
     /// A logger has another level.
     Level(String, String),
-}
-
-/// Which parts of a connector are started anew (KIP-745).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Restart {
-    pub(crate) tasks: bool,
-    pub(crate) only_failed: bool,
 }
 
 /// All configurations, as the topic says them up to its end.
@@ -159,7 +98,7 @@ impl ConfigState {
     }
 
     /// Takes in one record of the topic; what cannot be read is left alone.
-    pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) -> Option<Change> {
+    pub(crate) fn apply(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) -> Option<Effect> {
         let key = key.and_then(|key| std::str::from_utf8(key).ok())?;
         let read = if let Some(name) = key.strip_prefix(TARGET) {
             put(&mut self.targets, name, value, TargetState::from_value)
@@ -234,18 +173,18 @@ impl ConfigState {
 }
 
 /// A connector's tasks are written last, so that nothing is done by halves.
-fn change(key: &str, value: Option<&[u8]>) -> Option<Change> {
+fn change(key: &str, value: Option<&[u8]>) -> Option<Effect> {
     if let Some(name) = key.strip_prefix(COMMIT) {
-        return Some(Change::Settled(name.to_owned()));
+        return Some(Effect::Settled(name.to_owned()));
     }
     let value: Value = serde_json::from_slice(value?).ok()?;
     if let Some(name) = key.strip_prefix(RESTART) {
         let flag = |key| value.get(key).and_then(Value::as_bool);
         let restart = Restart { tasks: flag("include-tasks")?, only_failed: flag("only-failed")? };
-        return Some(Change::Restart(name.to_owned(), restart));
+        return Some(Effect::Restart(name.to_owned(), restart));
     }
     let (name, level) = (key.strip_prefix(LOGGER)?, value.get("level")?.as_str()?);
-    Some(Change::Level(name.to_owned(), level.to_owned()))
+    Some(Effect::Level(name.to_owned(), level.to_owned()))
 }
 
 /// Puts in what a record says; false when it cannot be read.
@@ -281,71 +220,13 @@ fn properties_of(value: &Value) -> Option<Properties> {
     Some(properties.iter().filter_map(text).collect())
 }
 
-/// Records that set a configuration, its target state, and its tasks.
-pub(crate) fn put_connector(
-    topic: &str,
-    name: &str,
-    properties: &Properties,
-    target: TargetState,
-    tasks: &[Properties],
-) -> Vec<OutgoingRecord> {
-    let value = json!({ "properties": properties });
-    // The state first: a reader that stops in between must not start what shall be stopped.
-    let mut records = put_target(topic, name, target, tasks);
-    records.insert(1, record(topic, &format!("{CONNECTOR}{name}"), Some(&value)));
-    records
-}
-
-/// Records that set a target state, and the tasks that follow from it.
-pub(crate) fn put_target(
-    topic: &str,
-    name: &str,
-    target: TargetState,
-    tasks: &[Properties],
-) -> Vec<OutgoingRecord> {
-    let mut records = vec![record(topic, &format!("{TARGET}{name}"), Some(&target.value()))];
-    records.extend(put_tasks(topic, name, tasks));
-    records
-}
-
-/// Records that set all tasks of a connector: their configurations count from the commit on.
-pub(crate) fn put_tasks(topic: &str, name: &str, tasks: &[Properties]) -> Vec<OutgoingRecord> {
-    let task = |(id, properties): (usize, &Properties)| {
-        let value = json!({ "properties": properties });
-        record(topic, &format!("{TASK}{name}-{id}"), Some(&value))
-    };
-    let mut records: Vec<_> = tasks.iter().enumerate().map(task).collect();
-    let commit = json!({ "tasks": tasks.len() });
-    records.push(record(topic, &format!("{COMMIT}{name}"), Some(&commit)));
-    records
-}
-
-/// The record that says which file wants a connector, or that none does.
-pub(crate) fn put_mark(topic: &str, name: &str, mark: Option<&Mark>) -> OutgoingRecord {
-    record(topic, &format!("{DECLARED}{name}"), mark.map(Mark::value).as_ref())
-}
-
-/// The record that has all workers start a connector anew.
-pub(crate) fn restart(topic: &str, name: &str, restart: Restart) -> OutgoingRecord {
-    let Restart { tasks, only_failed } = restart;
-    let value = json!({ "include-tasks": tasks, "only-failed": only_failed });
-    record(topic, &format!("{RESTART}{name}"), Some(&value))
-}
-
-/// Records that delete a connector of which `state` knows.
-pub(crate) fn delete(topic: &str, name: &str, state: &ConfigState) -> Vec<OutgoingRecord> {
-    let tasks = state.tasks(name).known().map(|id| format!("{TASK}{name}-{id}"));
-    [format!("{CONNECTOR}{name}"), format!("{TARGET}{name}")]
-        .into_iter()
-        .chain(tasks)
-        .chain([format!("{COMMIT}{name}")])
-        .map(|key| record(topic, &key, None))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::config_records::{delete, put_connector, put_target, restart};
+    use crate::journal::record;
 
     fn properties() -> Properties {
         [("connector.class", "fake"), ("topic.prefix", "shop")]
@@ -373,7 +254,7 @@ mod tests {
         state.apply_written(&put_target("c", "a-b", TargetState::Stopped, &[]));
         assert_eq!(state.target("a-b"), TargetState::Stopped);
         assert_eq!(state.tasks("a-b").committed().unwrap().len(), 0);
-        let deleted = delete("c", "a-b", &state);
+        let deleted = delete("c", "a-b", state.tasks("a-b"));
         assert_eq!(keys(&deleted)[2..4], ["task-a-b-0", "task-a-b-1"]);
         state.apply_written(&deleted);
         assert_eq!(state, ConfigState::default());
@@ -433,13 +314,13 @@ mod tests {
     #[test]
     fn a_connector_is_settled_once_its_tasks_are() {
         let mut state = ConfigState::default();
-        let mut changes = |records: &[OutgoingRecord]| -> Vec<Change> {
+        let mut changes = |records: &[OutgoingRecord]| -> Vec<Effect> {
             let apply = |record: &OutgoingRecord| {
                 state.apply(record.key.as_deref(), record.value.as_deref())
             };
             records.iter().filter_map(apply).collect()
         };
-        let settled = || vec![Change::Settled("a".to_owned())];
+        let settled = || vec![Effect::Settled("a".to_owned())];
         let put = put_connector("c", "a", &properties(), TargetState::Started, &[properties()]);
         assert_eq!(changes(&put), settled());
         assert_eq!(changes(&put_target("c", "a", TargetState::Stopped, &[])), settled());
@@ -449,12 +330,12 @@ mod tests {
             told.value.as_deref(),
             Some(&br#"{"include-tasks":true,"only-failed":false}"#[..])
         );
-        assert_eq!(changes(&[told]), [Change::Restart("a".to_owned(), wanted)]);
+        assert_eq!(changes(&[told]), [Effect::Restart("a".to_owned(), wanted)]);
         let level = record("c", "logger-cluster-x", Some(&json!({ "level": "DEBUG" })));
-        assert_eq!(changes(&[level]), [Change::Level("x".to_owned(), "DEBUG".to_owned())]);
-        let deleted = delete("c", "a", &state);
+        assert_eq!(changes(&[level]), [Effect::Level("x".to_owned(), "DEBUG".to_owned())]);
+        let deleted = delete("c", "a", state.tasks("a"));
         let last = deleted.last().unwrap();
-        assert_eq!(state.apply(last.key.as_deref(), None), Some(Change::Settled("a".to_owned())));
+        assert_eq!(state.apply(last.key.as_deref(), None), Some(Effect::Settled("a".to_owned())));
     }
 
     #[test]

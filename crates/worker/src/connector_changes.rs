@@ -8,9 +8,8 @@ use highwater_connector::{ConnectorError, Retry};
 use highwater_kafka::OutgoingRecord;
 
 use crate::assignment::Work;
-use crate::configs::{self, Restart, TargetState};
+use crate::config_records::{self, Restart};
 use crate::connector_files::Declaration;
-use crate::connector_runner::Handle;
 use crate::declared::Mark;
 use crate::herder::Herder;
 use crate::looking::silent;
@@ -20,6 +19,7 @@ use crate::rest_error::Refusal;
 use crate::restore::wanted_tasks;
 use crate::status::{State, Status};
 use crate::statuses::Book;
+use crate::target_state::TargetState;
 
 /// How much longer than its drain a request waits for a connector to end.
 const END_GRACE: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ impl Herder {
     /// When the log fails.
     pub(crate) async fn set_mark(&self, name: &str, mark: Option<&Mark>) -> Result<(), Refusal> {
         let _turn = self.turn().await?;
-        let record = configs::put_mark(&self.config.configs_topic, name, mark);
+        let record = config_records::put_mark(&self.config.configs_topic, name, mark);
         self.write(vec![record]).await.map_err(Refusal::Log)
     }
 
@@ -136,7 +136,7 @@ impl Herder {
     ) -> Result<(), Refusal> {
         let topic = &self.config.configs_topic;
         let tasks = wanted_tasks(target, plan);
-        let records = configs::put_connector(topic, name, properties, target, tasks);
+        let records = config_records::put_connector(topic, name, properties, target, tasks);
         // What is run is planned once the log has said it, here as everywhere.
         self.write(records).await.map_err(Refusal::Log)
     }
@@ -149,8 +149,9 @@ impl Herder {
         let turn = self.turn().await?;
         self.properties(name)?;
         let bound = self.end_bound(name);
-        let records = configs::delete(&self.config.configs_topic, name, &self.configs());
-        let status = self.runners().get(name).map(Handle::watch);
+        let topic = &self.config.configs_topic;
+        let records = config_records::delete(topic, name, self.configs().tasks(name));
+        let status = self.runners.watch(name);
         self.write(records).await.map_err(Refusal::Log)?;
         drop(turn);
         let ended = async {
@@ -186,9 +187,11 @@ impl Herder {
     fn target_records(&self, name: &str, target: TargetState) -> Vec<OutgoingRecord> {
         let topic = &self.config.configs_topic;
         match self.plan(name) {
-            Ok(plan) => configs::put_target(topic, name, target, wanted_tasks(target, &plan)),
+            Ok(plan) => {
+                config_records::put_target(topic, name, target, wanted_tasks(target, &plan))
+            }
             // Without a plan there are no tasks to speak of, whatever is wanted.
-            Err(_) => configs::put_target(topic, name, target, &[]),
+            Err(_) => config_records::put_target(topic, name, target, &[]),
         }
     }
 
@@ -233,7 +236,7 @@ impl Herder {
 
     async fn wait_until_stopped(&self, name: &str) {
         let stopped = async {
-            let status = self.runners().get(name).map(Handle::watch);
+            let status = self.runners.watch(name);
             if let Some(mut status) = status {
                 drop(status.wait_for(|status: &Status| status.state == State::Stopped).await);
             }
@@ -268,7 +271,7 @@ impl Herder {
     pub(crate) async fn restart(&self, name: &str, restart: Restart) -> Result<(), Refusal> {
         let _turn = self.turn().await?;
         self.known(name)?;
-        let told = configs::restart(&self.config.configs_topic, name, restart);
+        let told = config_records::restart(&self.config.configs_topic, name, restart);
         self.write(vec![told]).await.map_err(Refusal::Log)?;
         // What could not be run before may have tasks now.
         let changed = self.changed_tasks(name);
@@ -281,9 +284,7 @@ impl Herder {
     /// Not found.
     pub(crate) fn restart_task(&self, name: &str, id: u32) -> Result<(), Refusal> {
         self.known(name)?;
-        if let Some(handle) = self.runners().get(name) {
-            handle.restart(&[id]);
-        }
+        self.runners.restart(name, |task, _| task == id);
         Ok(())
     }
 

@@ -13,10 +13,10 @@ use std::time::{Duration, SystemTime};
 use highwater_kafka::properties;
 use serde_json::Value;
 
-use crate::configs::TargetState;
 use crate::keys;
 use crate::pipeline::Properties;
 use crate::rest_request::{Given, whole};
+use crate::target_state::TargetState;
 
 /// Largest file of a connector, in bytes: the bound of a request's body.
 const MAX_FILE: u64 = 1 << 20;

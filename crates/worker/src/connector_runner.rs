@@ -14,7 +14,7 @@ use crate::assignment::Work;
 use crate::client_overrides::{self, WithoutEffect};
 use crate::counters;
 use crate::plan::{Plan, TaskPlan};
-use crate::runner::{self, Line, Shared, failed};
+use crate::runner::{self, Line, Shared, TaskWish, failed};
 use crate::standing::Portion;
 use crate::status::{State, Status};
 
@@ -26,7 +26,7 @@ const LEFT: &str = "Its worker has ended it";
 
 /// What is wanted of a connector, and which part of it is this worker's.
 #[derive(Clone)]
-pub(crate) enum Wish {
+pub(crate) enum ConnectorWish {
     /// Run its tasks.
     Run(Arc<Plan>, Portion),
     /// Drain its tasks, and keep them waiting.
@@ -64,7 +64,7 @@ impl Here {
 
 /// The worker's hold on a connector that is kept.
 pub(crate) struct Handle {
-    wish: watch::Sender<Wish>,
+    wish: watch::Sender<ConnectorWish>,
     status: watch::Receiver<Status>,
     here: watch::Receiver<Here>,
     ended: JoinHandle<()>,
@@ -74,7 +74,7 @@ impl Handle {
     /// Keeps connector `name`, once `predecessor` has ended.
     pub(crate) fn spawn(
         name: &str,
-        wish: Wish,
+        wish: ConnectorWish,
         shared: Arc<Shared>,
         predecessor: Option<JoinHandle<()>>,
     ) -> Self {
@@ -105,7 +105,7 @@ impl Handle {
     }
 
     /// Says what is wanted from now on.
-    pub(crate) fn send(&self, wish: Wish) {
+    pub(crate) fn send(&self, wish: ConnectorWish) {
         self.wish.send_replace(wish);
     }
 
@@ -137,13 +137,13 @@ impl Handle {
 
     /// Tells it to end; the result ends when it has.
     pub(crate) fn leave(self) -> JoinHandle<()> {
-        self.wish.send_replace(Wish::Leave);
+        self.wish.send_replace(ConnectorWish::Leave);
         self.ended
     }
 
     /// Tells it to end and to leave no status; the result ends when it has.
     pub(crate) fn vanish(self) -> JoinHandle<()> {
-        self.wish.send_replace(Wish::Vanish);
+        self.wish.send_replace(ConnectorWish::Vanish);
         self.ended
     }
 }
@@ -167,8 +167,8 @@ impl Kept {
     }
 }
 
-fn task_wish(plan: &TaskPlan, paused: bool) -> runner::Wish {
-    if paused { runner::Wish::Pause(plan.clone()) } else { runner::Wish::Run(plan.clone()) }
+fn task_wish(plan: &TaskPlan, paused: bool) -> TaskWish {
+    if paused { TaskWish::Pause(plan.clone()) } else { TaskWish::Run(plan.clone()) }
 }
 
 struct ConnectorRunner {
@@ -176,7 +176,7 @@ struct ConnectorRunner {
     version: Option<&'static str>,
     /// What it has warned of.
     without_effect: Vec<WithoutEffect>,
-    wishes: watch::Receiver<Wish>,
+    wishes: watch::Receiver<ConnectorWish>,
     status: watch::Sender<Status>,
     /// What others see of its part.
     here: watch::Sender<Here>,
@@ -191,24 +191,24 @@ impl ConnectorRunner {
         loop {
             let wish = self.wishes.borrow_and_update().clone();
             match wish {
-                Wish::Run(plan, portion) => {
+                ConnectorWish::Run(plan, portion) => {
                     self.take(portion).await;
                     self.enter(&plan, State::Running, &tasks_run(plan.tasks.len())).await;
                     self.keep(&plan, false).await;
                     self.fence_or_change(&plan).await;
                 }
-                Wish::Pause(plan, portion) => {
+                ConnectorWish::Pause(plan, portion) => {
                     self.take(portion).await;
                     let activity = "Paused by its operator; nothing is read";
                     self.enter(&plan, State::Paused, activity).await;
                     self.keep(&plan, true).await;
                     self.changed().await;
                 }
-                Wish::Stop(plan, portion) => {
+                ConnectorWish::Stop(plan, portion) => {
                     self.take(portion).await;
                     self.stop(plan).await;
                 }
-                Wish::Refuse(error, portion) => {
+                ConnectorWish::Refuse(error, portion) => {
                     self.take(portion).await;
                     self.end_all().await;
                     counters::running(&self.name, 0, false);
@@ -216,13 +216,13 @@ impl ConnectorRunner {
                     self.stand(State::Failed, Some(error), &activity).await;
                     self.changed().await;
                 }
-                Wish::Leave => {
+                ConnectorWish::Leave => {
                     self.end_tasks(|_, _| true).await;
                     counters::gone(&self.name, 0);
                     self.stand(State::Unassigned, None, LEFT).await;
                     return;
                 }
-                Wish::Vanish => {
+                ConnectorWish::Vanish => {
                     self.end_all().await;
                     counters::gone(&self.name, 0);
                     self.vanish().await;
@@ -269,7 +269,7 @@ impl ConnectorRunner {
     /// Waits for another wish; a worker that is gone counts as one to leave.
     async fn changed(&mut self) {
         if self.wishes.changed().await.is_err() {
-            let (sender, wishes) = watch::channel(Wish::Leave);
+            let (sender, wishes) = watch::channel(ConnectorWish::Leave);
             drop(sender);
             self.wishes = wishes;
         }
@@ -352,7 +352,7 @@ impl ConnectorRunner {
             self.tasks.iter().filter(|(id, kept)| which(**id, kept)).map(|(id, _)| *id).collect();
         for id in &leaving {
             if let Some(kept) = self.tasks.get(id) {
-                kept.line.send(runner::Wish::Leave);
+                kept.line.send(TaskWish::Leave);
             }
         }
         for id in &leaving {

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::configs::{self, TargetState};
+use crate::config_records;
 use crate::connector_files::Stamp;
 use crate::pipeline::Properties;
+use crate::target_state::TargetState;
 
 fn properties(name: &str, version: u8) -> Properties {
     [("name", name.to_owned()), ("connector.class", "Fake".to_owned()), ("v", version.to_string())]
@@ -28,14 +29,22 @@ fn apply(state: &mut ConfigState, changes: Vec<Change>) {
         match change {
             Change::Put(declaration, mark) => {
                 let Declaration { name, properties, target } = declaration;
-                state.apply_written(&[configs::put_mark("c", &name, Some(&mark))]);
-                state.apply_written(&configs::put_connector("c", &name, &properties, target, &[]));
+                state.apply_written(&[config_records::put_mark("c", &name, Some(&mark))]);
+                state.apply_written(&config_records::put_connector(
+                    "c",
+                    &name,
+                    &properties,
+                    target,
+                    &[],
+                ));
             }
             Change::Delete(name) => {
-                state.apply_written(&configs::delete("c", &name, &state.clone()));
-                state.apply_written(&[configs::put_mark("c", &name, None)]);
+                state.apply_written(&config_records::delete("c", &name, state.tasks(&name)));
+                state.apply_written(&[config_records::put_mark("c", &name, None)]);
             }
-            Change::Release(name) => state.apply_written(&[configs::put_mark("c", &name, None)]),
+            Change::Release(name) => {
+                state.apply_written(&[config_records::put_mark("c", &name, None)])
+            }
         }
     }
 }
@@ -43,7 +52,13 @@ fn apply(state: &mut ConfigState, changes: Vec<Change>) {
 fn made_by_hand(name: &str) -> ConfigState {
     let mut state = ConfigState::default();
     let target = TargetState::Started;
-    state.apply_written(&configs::put_connector("c", name, &properties(name, 0), target, &[]));
+    state.apply_written(&config_records::put_connector(
+        "c",
+        name,
+        &properties(name, 0),
+        target,
+        &[],
+    ));
     state
 }
 
@@ -125,7 +140,7 @@ fn a_start_that_died_in_between_goes_on() {
     // The mark was written, and the connector was not.
     let mut state = ConfigState::default();
     let mark = Mark { file: "a".to_owned(), made: true };
-    state.apply_written(&[configs::put_mark("c", "a", Some(&mark))]);
+    state.apply_written(&[config_records::put_mark("c", "a", Some(&mark))]);
     follow(&mut state.clone(), &[look(&[("a", wants("a", 1))])]);
     let other = look(&[("b", wants("b", 1))]);
     follow(&mut state, &[other.clone(), other]);

@@ -8,12 +8,13 @@ use std::time::Duration;
 use highwater_kafka::KafkaError;
 
 use crate::assignment::Work;
-use crate::configs::{Change, Restart};
-use crate::herder::{Herder, locked};
+use crate::config_records::Restart;
+use crate::configs::Effect;
+use crate::herder::Herder;
 use crate::loggers::LogLevel;
 use crate::replay::News;
 use crate::restore::{self, wanted_tasks};
-use crate::status::State;
+use crate::status::{State, Status};
 use crate::statuses;
 
 /// Pause before a topic is looked at again that could not be read.
@@ -31,7 +32,7 @@ impl Herder {
     pub(crate) fn follow(self: &Arc<Self>) {
         for topic in [Topic::Configs, Topic::Statuses] {
             let follower = tokio::spawn(follow(Arc::downgrade(self), topic)).abort_handle();
-            locked(&self.followers).push(follower);
+            self.followers.lock().push(follower);
         }
     }
 
@@ -55,16 +56,16 @@ impl Herder {
     /// When the log cannot be read; what could be read is done.
     pub(crate) async fn read_configs(&self) -> Result<(), KafkaError> {
         let mut tail = self.config_tail.lock().await;
-        let mut changes = Vec::new();
+        let mut effects = Vec::new();
         let read = tail
             .catch_up(&mut |record| {
                 self.configs.send_modify(|configs| {
-                    changes.extend(configs.apply(record.key.as_deref(), record.value.as_deref()));
+                    effects.extend(configs.apply(record.key.as_deref(), record.value.as_deref()));
                 });
             })
             .await;
-        for change in changes {
-            self.act(change).await;
+        for effect in effects {
+            self.act(effect).await;
         }
         read
     }
@@ -83,11 +84,11 @@ impl Herder {
         self.status_tail.lock().await.catch_up(&mut each).await
     }
 
-    async fn act(&self, change: Change) {
-        match change {
-            Change::Settled(name) => self.settle(&name).await,
-            Change::Restart(name, restart) => self.start_anew(&name, restart).await,
-            Change::Level(name, level) => {
+    async fn act(&self, effect: Effect) {
+        match effect {
+            Effect::Settled(name) => self.settle(&name).await,
+            Effect::Restart(name, restart) => self.start_anew(&name, restart).await,
+            Effect::Level(name, level) => {
                 if let Some(level) = LogLevel::from_name(&level) {
                     self.config.loggers.set(&name, level);
                 }
@@ -101,8 +102,9 @@ impl Herder {
         if exists {
             self.replan(name).await;
             self.tell(name);
-        } else if let Some(handle) = self.take_runner(name) {
-            self.set_leaving(name, handle.vanish());
+        } else {
+            self.plans.remove(name);
+            self.runners.vanish(name);
         }
         self.update_wanted();
     }
@@ -113,11 +115,10 @@ impl Herder {
             self.tell(name);
             self.update_wanted();
         }
-        let runners = self.runners();
-        let Some(handle) = runners.get(name).filter(|_| restart.tasks) else { return };
-        let tasks = handle.tasks().into_iter();
-        let wanted = tasks.filter(|(_, task)| !restart.only_failed || task.state == State::Failed);
-        handle.restart(&wanted.map(|(id, _)| id).collect::<Vec<_>>());
+        if restart.tasks {
+            let failed = |status: &Status| status.state == State::Failed;
+            self.runners.restart(name, |_, status| !restart.only_failed || failed(status));
+        }
     }
 
     /// As who leads: has the log say which tasks are run, and removes statuses of what is not there,

@@ -18,8 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::assignment::{self, Shares, Work};
-use crate::connector_runner::Handle;
-use crate::group_texts::{self, Claim, KIND, PROTOCOL, Place, Share};
+use crate::group_texts::{self, Claim, KIND, PROTOCOL, Peer, Share};
 use crate::herder::Herder;
 use crate::settings::Sharing;
 use crate::standing::{Membership, Standing};
@@ -39,12 +38,12 @@ pub(crate) struct Round {
     /// What the workers had when they joined.
     claimed: BTreeSet<Work>,
     /// Who has what since.
-    given: BTreeMap<Work, Place>,
+    given: BTreeMap<Work, Peer>,
 }
 
 impl Round {
     /// Who has a part.
-    pub(crate) fn owner(&self, work: &Work) -> Option<&Place> {
+    pub(crate) fn owner(&self, work: &Work) -> Option<&Peer> {
         self.given.get(work)
     }
 
@@ -100,8 +99,8 @@ impl Herder {
         life.await.ok().flatten()
     }
 
-    fn place(&self, sharing: &Sharing) -> Place {
-        Place { id: self.config.worker_id.clone(), url: sharing.url.clone() }
+    fn peer(&self, sharing: &Sharing) -> Peer {
+        Peer { id: self.config.worker_id.clone(), url: sharing.url.clone() }
     }
 
     /// Takes what the group has given; whether something was ended, which others wait for.
@@ -136,7 +135,7 @@ impl Herder {
         if let Err(error) = self.read_configs().await {
             tracing::warn!(%error, "the configurations could not be read to their end");
         }
-        self.shared.standing.send_replace(membership(has));
+        self.runners.stand(membership(has));
         if leads && let Err(error) = self.lead().await {
             tracing::warn!(%error, "the leader could not set the log in order");
         }
@@ -149,31 +148,23 @@ impl Herder {
 
     /// Ends what is not this worker's any more, and waits until it has ended.
     async fn narrow(&self, standing: Standing) {
-        self.shared.standing.send_replace(standing);
-        let runners: Vec<String> = self.runners().keys().cloned().collect();
-        let mut ending = Vec::new();
-        for name in runners {
-            let portion = self.standing().portion(&name);
-            let here = self.runners().get(&name).map(Handle::watch_here);
-            ending.extend(here.map(|here| (here, portion)));
-            self.tell(&name);
-        }
-        for (mut here, portion) in ending {
+        self.runners.stand(standing);
+        let ending = self.runners.portions();
+        ending.iter().for_each(|(name, ..)| self.tell(name));
+        for (_, mut here, portion) in ending {
             // A runner that leaves drops its end.
             let ended = here.wait_for(|here| !portion.is_empty() && here.is_within(&portion));
             drop(ended.await);
         }
-        for ended in self.take_leaving() {
-            drop(ended.await);
-        }
+        self.runners.have_left().await;
     }
 
     /// What it had may be somebody else's.
     async fn lose(&self, reason: &str) {
         tracing::warn!(group = self.config.group_id, reason, "its share of the group is lost");
-        self.shared.standing.send_replace(Standing::Out);
+        self.runners.stand(Standing::Out);
         self.round.send_replace(Round::default());
-        self.end_all().await;
+        self.runners.end_all().await;
         self.close_journals().await;
     }
 
@@ -224,7 +215,7 @@ fn enter(herder: &Arc<Herder>, sharing: &Sharing) -> Member {
     };
     let protocol = SharingOut {
         herder: Arc::downgrade(herder),
-        place: herder.place(sharing),
+        peer: herder.peer(sharing),
         wanted: BTreeSet::new(),
     };
     Member::join_group(&herder.shared.cluster.reader, settings, protocol)
@@ -278,7 +269,7 @@ async fn heard<T>(member: &Member, work: impl Future<Output = T>) -> T {
 /// What the group shares out.
 struct SharingOut {
     herder: Weak<Herder>,
-    place: Place,
+    peer: Peer,
     /// All that was shared out last.
     wanted: BTreeSet<Work>,
 }
@@ -291,7 +282,7 @@ impl GroupProtocol for SharingOut {
 
     async fn protocols(&mut self) -> Result<Vec<(String, Bytes)>, KafkaError> {
         let has = self.herder.upgrade().map(|herder| herder.standing().works());
-        let claim = Claim { worker: self.place.clone(), has: has.unwrap_or_default() };
+        let claim = Claim { worker: self.peer.clone(), has: has.unwrap_or_default() };
         Ok(vec![(PROTOCOL.to_owned(), group_texts::encode(&claim))])
     }
 
@@ -310,10 +301,10 @@ impl GroupProtocol for SharingOut {
         warn_of_namesakes(&claims);
         let running: Shares =
             claims.iter().map(|(id, claim)| (id.clone(), claim.has.clone())).collect();
-        let shares = assignment::assign(&self.wanted, &running).shares;
+        let shares = assignment::assign(&self.wanted, &running);
         herder.round.send_replace(round(&claims, &shares));
-        let leader = self.place.clone();
-        let workers: Vec<Place> = claims.into_values().map(|claim| claim.worker).collect();
+        let leader = self.peer.clone();
+        let workers: Vec<Peer> = claims.into_values().map(|claim| claim.worker).collect();
         let share = |(id, has): (String, BTreeSet<Work>)| {
             let (leader, workers) = (leader.clone(), workers.clone());
             (id, group_texts::encode(&Share { leader, workers, has }))

@@ -18,7 +18,7 @@ pub(crate) const PROTOCOL: &str = "highwater-1";
 
 /// A worker, and where it answers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct Peer {
     /// Its name in statuses.
     pub(crate) id: String,
     /// Where the others reach its REST API.
@@ -28,7 +28,7 @@ pub(crate) struct Place {
 /// What a worker says when it joins.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Claim {
-    pub(crate) worker: Place,
+    pub(crate) worker: Peer,
     /// What it has until it is told otherwise.
     #[serde(with = "works")]
     pub(crate) has: BTreeSet<Work>,
@@ -37,10 +37,10 @@ pub(crate) struct Claim {
 /// What the leader says to one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Share {
-    pub(crate) leader: Place,
+    pub(crate) leader: Peer,
     /// All that are in the group; a leader of an earlier release does not say.
     #[serde(default)]
-    pub(crate) workers: Vec<Place>,
+    pub(crate) workers: Vec<Peer>,
     /// What it has from now on.
     #[serde(with = "works")]
     pub(crate) has: BTreeSet<Work>,
@@ -110,14 +110,14 @@ mod tests {
 
     use super::*;
 
-    fn place() -> Place {
-        Place { id: "a:8083".to_owned(), url: "http://a:8083".to_owned() }
+    fn peer() -> Peer {
+        Peer { id: "a:8083".to_owned(), url: "http://a:8083".to_owned() }
     }
 
     #[test]
     fn the_form_stays() {
         let has = [Work::Connector("shop".into()), Work::Task("shop".into(), 2)].into();
-        let text = encode(&Claim { worker: place(), has });
+        let text = encode(&Claim { worker: peer(), has });
         let expected = r#"{"worker":{"id":"a:8083","url":"http://a:8083"},"has":{"connectors":["shop"],"tasks":{"shop":[2]}}}"#;
         assert_eq!(text, expected);
     }
@@ -144,7 +144,7 @@ mod tests {
                     std::iter::once(Work::Connector(name.clone())).chain(tasks)
                 })
                 .collect();
-            let share = Share { leader: place(), workers: vec![place()], has };
+            let share = Share { leader: peer(), workers: vec![peer()], has };
             prop_assert_eq!(decode::<Share>(&encode(&share)).unwrap(), share);
         }
     }

@@ -93,8 +93,7 @@ pub(crate) fn tasks(herder: &Herder) -> Value {
 /// The worker's tasks: how many in each state, which have failed, and which do not move.
 fn own_tasks(herder: &Herder) -> Value {
     let now = Timestamp::now();
-    let statuses: Vec<_> =
-        herder.runners().iter().map(|(name, handle)| (name.clone(), handle.tasks())).collect();
+    let statuses = herder.runners.tasks();
     let tasks = statuses.iter().flat_map(|(name, tasks)| {
         tasks.iter().map(move |(id, status)| (name.as_str(), *id, status))
     });

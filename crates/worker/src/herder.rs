@@ -2,20 +2,21 @@
 //! worker has a part.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_connector::{ConnectorError, ErrorKind, Problem};
 use highwater_kafka::{KafkaError, OutgoingRecord};
+use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::WorkerConfig;
 use crate::applier::Folder;
 use crate::assignment::Work;
-use crate::configs::{ConfigState, TargetState};
-use crate::connector_runner::{Handle, Wish};
+use crate::configs::ConfigState;
+use crate::connector_runner::ConnectorWish;
 use crate::elsewhere::Elsewhere;
 use crate::group::{Joined, Round};
 use crate::keys;
@@ -27,9 +28,11 @@ use crate::replay::Replay;
 use crate::rest_error::Refusal;
 use crate::restore::{self, Restored};
 use crate::runner::Shared;
+use crate::runners::Runners;
 use crate::standing::{Portion, Standing};
 use crate::status::{ConnectorStatus, Seen, Status};
 use crate::statuses::{self, StoredStatus};
+use crate::target_state::TargetState;
 
 /// How long between attempts to reach the log at start.
 const START_RETRY: Duration = Duration::from_millis(200);
@@ -48,9 +51,7 @@ pub(crate) struct Herder {
     /// What the group was when this worker shared out last.
     pub(crate) round: watch::Sender<Round>,
     pub(crate) joined: tokio::sync::Mutex<Option<Joined>>,
-    runners: Mutex<BTreeMap<String, Handle>>,
-    /// Runners of connectors that have gone elsewhere or are deleted, and have not ended.
-    leaving: Mutex<BTreeMap<String, JoinHandle<()>>>,
+    pub(crate) runners: Runners,
     /// The folder of connector files.
     pub(crate) folder: Folder,
     /// One change at a time, as with Kafka Connect's herder.
@@ -98,19 +99,19 @@ impl Herder {
     }
 
     fn of(config: WorkerConfig, plugins: Plugins, restored: Restored) -> Self {
+        let shared = Arc::new(restored.shared);
         Self {
             folder: Folder::new(config.connectors_dir.clone()),
             config,
             plugins,
             cluster_id: restored.cluster_id,
-            shared: Arc::new(restored.shared),
+            runners: Runners::new(&shared),
+            shared,
             configs: restored.configs,
             plans: restored.plans,
             wanted: watch::Sender::default(),
             round: watch::Sender::default(),
             joined: tokio::sync::Mutex::default(),
-            runners: Mutex::default(),
-            leaving: Mutex::default(),
             turn: tokio::sync::Mutex::new(()),
             config_tail: tokio::sync::Mutex::new(restored.config_tail),
             status_tail: tokio::sync::Mutex::new(restored.status_tail),
@@ -218,8 +219,8 @@ impl Herder {
     /// Not found.
     pub(crate) fn status(&self, name: &str) -> Result<ConnectorStatus, Refusal> {
         let whole = Work::Connector(name.to_owned());
-        let runners = self.runners();
-        let (standing, book) = (self.standing(), self.shared.statuses.borrow());
+        let (own, standing) = self.runners.statuses(name);
+        let book = self.shared.statuses.borrow();
         let elsewhere = |said: &StoredStatus| {
             let worker = standing.whereabouts(&said.worker_id);
             Seen::Elsewhere(Elsewhere { said: said.clone(), worker })
@@ -228,15 +229,15 @@ impl Herder {
             .filter(|(id, _)| !standing.has(&Work::Task(name.to_owned(), *id)));
         let mut tasks: BTreeMap<u32, Seen> =
             others.map(|(id, said)| (id, elsewhere(said))).collect();
-        let own = runners.get(name);
-        let here = own.filter(|_| standing.has(&whole)).map(|own| Seen::Here(own.status().into()));
+        let (own, own_tasks) = own.unzip();
+        let here = own.filter(|_| standing.has(&whole)).map(|own| Seen::Here(own.into()));
         let connector = here.or_else(|| book.get(&whole).map(elsewhere));
         // One that no worker was given yet exists all the same.
         let exists = self.configs().properties(name).is_some();
         let nobodys = || exists.then(|| Seen::Here(Status::unassigned().into()));
         let connector = connector.or_else(nobodys);
-        let own = own.map(Handle::tasks).unwrap_or_default();
-        tasks.extend(own.into_iter().map(|(id, status)| (id, Seen::Here(status.into()))));
+        let own_tasks = own_tasks.into_iter().flatten();
+        tasks.extend(own_tasks.map(|(id, status)| (id, Seen::Here(status.into()))));
         match connector {
             Some(connector) => Ok(ConnectorStatus { connector, tasks }),
             None => Err(Refusal::NotFound(format!("No status found for connector {name}"))),
@@ -248,24 +249,14 @@ impl Herder {
         let _turn = self.turn.lock().await;
         // First of all: nothing is given to it any more.
         let member = self.leave_off().await;
-        locked(&self.followers).drain(..).for_each(|follower| follower.abort());
-        self.end_all().await;
+        self.followers.lock().drain(..).for_each(|follower| follower.abort());
+        self.runners.end_all().await;
         if let Some(member) = member {
             member.leave().await;
         }
         // The log ends next, and its client would complain that it is gone.
         self.shared.journal.close().await;
         self.shared.active_topics.close().await;
-    }
-
-    /// Drains all tasks, and waits until they have ended.
-    pub(crate) async fn end_all(&self) {
-        let handles = std::mem::take(&mut *self.runners());
-        let mut ending: Vec<_> = handles.into_values().map(Handle::leave).collect();
-        ending.extend(std::mem::take(&mut *locked(&self.leaving)).into_values());
-        for ended in ending {
-            drop(ended.await);
-        }
     }
 
     /// Waits for its turn to change something.
@@ -284,9 +275,7 @@ impl Herder {
 
     /// Whether any worker may run a task of a connector.
     pub(crate) fn has_tasks_of(&self, name: &str) -> bool {
-        let own = self.runners().get(name).map(Handle::watch_here);
-        let here = own.is_some_and(|here| here.borrow().has_tasks());
-        here || self.round.borrow().has_tasks_of(name)
+        self.runners.has_tasks_of(name) || self.round.borrow().has_tasks_of(name)
     }
 
     /// Writes records of the configs topic; on return what they say is done.
@@ -300,67 +289,19 @@ impl Herder {
         self.names().iter().for_each(|name| self.tell(name));
     }
 
-    /// Tells a connector's runner what is wanted, starting it where there is none. One that has no part
-    /// here any more leaves.
+    /// Tells a connector's runner what is wanted.
     pub(crate) fn tell(&self, name: &str) {
-        let mut runners = self.runners();
-        // Read behind the lock: who narrows the standing tells next, and has the last word.
-        let portion = self.standing().portion(name);
-        if portion.is_empty() {
-            if let Some(handle) = runners.remove(name) {
-                self.set_leaving(name, handle.leave());
-            }
-            return;
-        }
-        let wish = self.wish(name, portion);
-        match runners.get(name) {
-            Some(handle) => handle.send(wish),
-            None => {
-                let predecessor = locked(&self.leaving).remove(name);
-                let handle = Handle::spawn(name, wish, Arc::clone(&self.shared), predecessor);
-                runners.insert(name.to_owned(), handle);
-            }
-        }
+        self.runners.steer(name, |portion| self.wish(name, portion));
     }
 
-    fn wish(&self, name: &str, portion: Portion) -> Wish {
+    fn wish(&self, name: &str, portion: Portion) -> ConnectorWish {
         match (self.configs().target(name), self.plan(name)) {
-            (TargetState::Stopped, plan) => Wish::Stop(plan.ok(), portion),
-            (TargetState::Started, Ok(plan)) => Wish::Run(plan, portion),
-            (TargetState::Paused, Ok(plan)) => Wish::Pause(plan, portion),
-            (_, Err(problems)) => Wish::Refuse(unplannable(name, &problems), portion),
+            (TargetState::Stopped, plan) => ConnectorWish::Stop(plan.ok(), portion),
+            (TargetState::Started, Ok(plan)) => ConnectorWish::Run(plan, portion),
+            (TargetState::Paused, Ok(plan)) => ConnectorWish::Pause(plan, portion),
+            (_, Err(problems)) => ConnectorWish::Refuse(unplannable(name, &problems), portion),
         }
     }
-
-    /// Takes the runner of a connector that is deleted, and forgets what is planned for it.
-    pub(crate) fn take_runner(&self, name: &str) -> Option<Handle> {
-        self.plans.remove(name);
-        self.runners().remove(name)
-    }
-
-    /// Who is made under this name next waits until `ended` has.
-    pub(crate) fn set_leaving(&self, name: &str, ended: JoinHandle<()>) {
-        locked(&self.leaving).insert(name.to_owned(), ended);
-    }
-
-    /// Runners that have not ended of connectors of which this worker has no part.
-    pub(crate) fn take_leaving(&self) -> Vec<JoinHandle<()>> {
-        let standing = self.standing().clone();
-        let mut leaving = locked(&self.leaving);
-        let gone: Vec<String> =
-            leaving.keys().filter(|name| standing.portion(name).is_empty()).cloned().collect();
-        gone.iter().filter_map(|name| leaving.remove(name)).collect()
-    }
-
-    pub(crate) fn runners(&self) -> MutexGuard<'_, BTreeMap<String, Handle>> {
-        locked(&self.runners)
-    }
-}
-
-/// The maps behind these locks are whole between any two statements, so a panic of another
-/// holder leaves nothing half done.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unplannable(name: &str, problems: &[Problem]) -> ConnectorError {

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use metrics::{describe_counter, describe_gauge, describe_histogram};
+use parking_lot::Mutex;
 
 use crate::meter::{COMMIT_BOUNDS, TaskMeter};
 
@@ -21,32 +22,29 @@ impl Meters {
     /// The meter of a task, which is shown until [`Self::end`].
     pub(crate) fn begin(&self, connector: &str, task: u32) -> Arc<TaskMeter> {
         let meter = Arc::default();
-        self.kept().insert((connector.to_owned(), task), Arc::clone(&meter));
+        self.0.lock().insert((connector.to_owned(), task), Arc::clone(&meter));
         meter
     }
 
     /// The meter of a task that is kept.
     pub(crate) fn of(&self, connector: &str, task: u32) -> Option<Arc<TaskMeter>> {
-        self.kept().get(&(connector.to_owned(), task)).cloned()
+        self.0.lock().get(&(connector.to_owned(), task)).cloned()
     }
 
     /// The task is gone. One that took its place keeps its own meter.
     pub(crate) fn end(&self, connector: &str, task: u32, meter: &Arc<TaskMeter>) {
         let name = (connector.to_owned(), task);
-        let mut kept = self.kept();
+        let mut kept = self.0.lock();
         if kept.get(&name).is_some_and(|kept| Arc::ptr_eq(kept, meter)) {
             kept.remove(&name);
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, BTreeMap<TaskName, Arc<TaskMeter>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// All series, in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         let kept: Vec<_> = self
-            .kept()
+            .0
+            .lock()
             .iter()
             .map(|((connector, task), meter)| (labels(connector, *task), Arc::clone(meter)))
             .collect();

@@ -7,7 +7,6 @@ use highwater_connector::{
 };
 use highwater_kafka::OutgoingRecord;
 
-use crate::configs::TargetState;
 use crate::exactly_once::Delivery;
 use crate::herder::Herder;
 use crate::keys;
@@ -18,6 +17,7 @@ use crate::plan::{Plan, TaskPlan};
 use crate::rest_error::Refusal;
 use crate::runner::Shared;
 use crate::status::State;
+use crate::target_state::TargetState;
 
 /// One entry of a request: an offset to store, or `None` to reset.
 #[derive(Clone, Debug)]

@@ -26,14 +26,14 @@ pub(crate) struct StoredOffset {
     pub(crate) mark: Option<GenerationMark>,
     pub(crate) tail: Tail,
     /// The last change that no task made, as far back as the topic goes.
-    pub(crate) last_change: Option<Change>,
+    pub(crate) last_change: Option<LastChange>,
     /// What of the record cannot be read. It says nothing then, which is not the same as a reset.
     pub(crate) damage: Option<String>,
 }
 
 /// A change of an offset by an operator, or by another program.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Change {
+pub(crate) struct LastChange {
     /// When the log took it, in milliseconds.
     pub(crate) at_ms: i64,
     /// Why, if that was said.
@@ -100,7 +100,7 @@ pub(crate) fn apply(entries: &mut Entries, record: &ReadRecord) {
     let place = (connector, canonical(&partition));
     // A task's record always bears its generation.
     let last_change = match header(GENERATION_HEADER) {
-        None => Some(Change {
+        None => Some(LastChange {
             at_ms: record.timestamp,
             reason: String::from_utf8_lossy(header(REASON_HEADER).unwrap_or_default()).into_owned(),
         }),

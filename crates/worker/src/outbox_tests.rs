@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_connector::{ColumnStates, Generation, Tail};
+use highwater_connector::{ColumnStates, Generation, OtherKey, Tail};
 
 use super::*;
 use crate::ledger::Cover;

@@ -26,7 +26,7 @@ pub(crate) struct Failure {
 }
 
 /// A converter and its place in a record.
-struct Place {
+struct Placed {
     role: Role,
     class: String,
     converter: Converter,
@@ -34,9 +34,9 @@ struct Place {
 
 /// See the module's text. Not printed for debugging: there may be secrets among the options.
 pub(crate) struct RecordPath {
-    key: Place,
-    value: Place,
-    header: Place,
+    key: Placed,
+    value: Placed,
+    header: Placed,
     chain: Chain,
     /// Takes what the configuration refers to out of what is said of a failure.
     scrub: Scrub,
@@ -56,9 +56,10 @@ impl RecordPath {
         let mut problems = plugin_versions::of_parts(properties);
         let wrong_version = !problems.is_empty();
         let mut keep = |found: Vec<Problem>| problems.extend(found);
-        let key = Place::new(Role::Key, properties, &defaults.key).map_err(&mut keep).ok();
-        let value = Place::new(Role::Value, properties, &defaults.value).map_err(&mut keep).ok();
-        let header = Place::new(Role::Header, properties, &defaults.header).map_err(&mut keep).ok();
+        let key = Placed::new(Role::Key, properties, &defaults.key).map_err(&mut keep).ok();
+        let value = Placed::new(Role::Value, properties, &defaults.value).map_err(&mut keep).ok();
+        let header =
+            Placed::new(Role::Header, properties, &defaults.header).map_err(&mut keep).ok();
         let chain = Chain::new(properties).map_err(&mut keep).ok();
         match (key, value, header, chain) {
             (Some(key), Some(value), Some(header), Some(chain)) if !wrong_version => {
@@ -135,7 +136,7 @@ impl RecordPath {
     }
 }
 
-impl Place {
+impl Placed {
     fn new(
         role: Role,
         properties: &Properties,

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::configs::{Restart as Anew, TargetState};
+use crate::config_records::Restart as Anew;
 use crate::connector_changes::Put;
 use crate::herder::Herder;
 use crate::offset_changes::Terms;
@@ -19,7 +19,8 @@ use crate::rest::App;
 use crate::rest_error::Refusal;
 use crate::rest_request::{Body, Given, Params, Segments, Text, truth, whole};
 use crate::secrets;
-use crate::status::{ConnectorStatus, Seen, State as Standing};
+use crate::status::{self, ConnectorStatus, Seen};
+use crate::target_state::TargetState;
 
 type Answer = Result<Json<Value>, Refusal>;
 
@@ -172,7 +173,7 @@ pub(crate) async fn restart(
     let status = herder
         .status(&name)
         .map_err(|_| Refusal::NotFound(format!("Unknown connector: {name}")))?;
-    let affected = |part: &Seen| !query.only_failed || part.state() == Standing::Failed;
+    let affected = |part: &Seen| !query.only_failed || part.state() == status::State::Failed;
     let connector = affected(&status.connector);
     let tasks: Vec<u32> = status
         .tasks

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::configs::LOGGER;
+use crate::config_records::LOGGER;
 use crate::journal::record;
 use crate::loggers::{LogLevel, Logger, ROOT};
 use crate::rest::App;
@@ -16,7 +16,7 @@ use crate::rest_request::{Body, Given, Params, Segments};
 
 /// Query of a change. Any scope but `cluster` is this worker.
 #[derive(Deserialize)]
-pub(crate) struct Change {
+pub(crate) struct ScopeQuery {
     #[serde(default)]
     scope: String,
 }
@@ -38,7 +38,7 @@ pub(crate) async fn get(
 pub(crate) async fn set(
     State(herder): App,
     Segments(name): Segments<String>,
-    Params(change): Params<Change>,
+    Params(query): Params<ScopeQuery>,
     Body(mut given): Body<Given>,
 ) -> Result<Response, Refusal> {
     let wanted = given.remove("level").and_then(|level| level.0).ok_or_else(|| {
@@ -47,7 +47,7 @@ pub(crate) async fn set(
     let level = LogLevel::from_name(&wanted)
         .ok_or_else(|| Refusal::NotFound(format!("invalid log level '{wanted}'.")))?;
     let name = canonical(&name);
-    if change.scope.eq_ignore_ascii_case("cluster") {
+    if query.scope.eq_ignore_ascii_case("cluster") {
         herder.config.loggers.set(name, level);
         // A name that is no logger's would stand in the topic for ever.
         if herder.config.loggers.all().contains_key(name) {

@@ -16,15 +16,15 @@ type Answer = Result<Json<Value>, Refusal>;
 /// Query of a change; ours, beside Kafka Connect's body.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Change {
+pub(crate) struct ChangeQuery {
     #[serde(default)]
     allow_skip: bool,
     #[serde(default)]
     reason: String,
 }
 
-impl From<Change> for Terms {
-    fn from(Change { allow_skip, reason }: Change) -> Self {
+impl From<ChangeQuery> for Terms {
+    fn from(ChangeQuery { allow_skip, reason }: ChangeQuery) -> Self {
         Self { allow_skip, reason }
     }
 }
@@ -61,20 +61,20 @@ pub(crate) async fn list(State(herder): App, Segments(name): Segments<String>) -
 pub(crate) async fn alter(
     State(herder): App,
     Segments(name): Segments<String>,
-    Params(change): Params<Change>,
+    Params(query): Params<ChangeQuery>,
     Body(body): Body<Offsets>,
 ) -> Answer {
     let wanted = wanted(body)?;
-    herder.alter_offsets(&name, wanted, &change.into()).await?;
+    herder.alter_offsets(&name, wanted, &query.into()).await?;
     Ok(message("altered"))
 }
 
 pub(crate) async fn reset(
     State(herder): App,
     Segments(name): Segments<String>,
-    Params(change): Params<Change>,
+    Params(query): Params<ChangeQuery>,
 ) -> Answer {
-    herder.reset_offsets(&name, &change.into()).await?;
+    herder.reset_offsets(&name, &query.into()).await?;
     Ok(message("reset"))
 }
 

@@ -8,7 +8,8 @@ use tokio::sync::watch;
 use crate::WorkerConfig;
 use crate::active_topics::ActiveTopics;
 use crate::cluster::Cluster;
-use crate::configs::{self, ConfigState, TargetState};
+use crate::config_records;
+use crate::configs::ConfigState;
 use crate::fencing::Fences;
 use crate::health::LogProbe;
 use crate::journal::journal;
@@ -23,6 +24,7 @@ use crate::replay::Replay;
 use crate::runner::Shared;
 use crate::standing::Standing;
 use crate::statuses::{self, Book};
+use crate::target_state::TargetState;
 use crate::topics;
 
 /// See the module's text.
@@ -110,7 +112,7 @@ pub(crate) fn changed_tasks(
         tracing::warn!(connector = name, "not all of its tasks are stored; they are written anew");
     }
     let same = stored.is_some_and(|stored| stored.into_iter().eq(wanted));
-    if same { Vec::new() } else { configs::put_tasks(topic, name, wanted) }
+    if same { Vec::new() } else { config_records::put_tasks(topic, name, wanted) }
 }
 
 async fn read_configs(cluster: &Cluster, topic: &str) -> Result<(ConfigState, Replay), KafkaError> {

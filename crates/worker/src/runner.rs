@@ -35,7 +35,7 @@ use crate::task::StopSignal;
 
 /// What a runner is told. Sending the same again restarts.
 #[derive(Clone)]
-pub(crate) enum Wish {
+pub(crate) enum TaskWish {
     /// Run the task.
     Run(TaskPlan),
     /// Read nothing: a source's task is drained and waits, a sink's stays in its group.
@@ -109,13 +109,13 @@ impl Shared {
 /// What a task's runner is told and says. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Line {
-    wish: watch::Sender<Wish>,
+    wish: watch::Sender<TaskWish>,
     status: watch::Receiver<Status>,
 }
 
 impl Line {
     /// Says what is wanted from now on.
-    pub(crate) fn send(&self, wish: Wish) {
+    pub(crate) fn send(&self, wish: TaskWish) {
         self.wish.send_replace(wish);
     }
 
@@ -134,7 +134,7 @@ impl Line {
 pub(crate) fn spawn(
     name: &str,
     task: u32,
-    wish: Wish,
+    wish: TaskWish,
     shared: &Arc<Shared>,
 ) -> (Line, JoinHandle<()>) {
     let (wish, wishes) = watch::channel(wish);
@@ -161,7 +161,7 @@ struct Runner {
     name: String,
     task: u32,
     version: Option<&'static str>,
-    wishes: watch::Receiver<Wish>,
+    wishes: watch::Receiver<TaskWish>,
     status: watch::Sender<Status>,
     shared: Arc<Shared>,
     trouble: Option<Trouble>,
@@ -181,16 +181,16 @@ impl Runner {
     async fn run(mut self) {
         loop {
             let wish = self.wishes.borrow_and_update().clone();
-            self.paused = matches!(wish, Wish::Pause(_));
+            self.paused = matches!(wish, TaskWish::Pause(_));
             match wish {
-                Wish::Run(plan) => self.run_once(&plan).await,
-                Wish::Pause(TaskPlan::Source(pipeline)) => {
+                TaskWish::Run(plan) => self.run_once(&plan).await,
+                TaskWish::Pause(TaskPlan::Source(pipeline)) => {
                     let activity = "Paused by its operator; the source is not read";
                     self.enter(State::Paused, None, activity).await;
                     self.idle(Some(pipeline)).await;
                 }
-                Wish::Pause(plan) => self.run_once(&plan).await,
-                Wish::Leave => {
+                TaskWish::Pause(plan) => self.run_once(&plan).await,
+                TaskWish::Leave => {
                     self.enter(State::Unassigned, None, "Its worker has ended it").await;
                     counters::gone(&self.name, self.task);
                     self.shared.meters.end(&self.name, self.task, &self.meter);
@@ -203,7 +203,7 @@ impl Runner {
     /// Waits for another wish; a worker that is gone counts as one to leave.
     async fn changed(&mut self) {
         if self.wishes.changed().await.is_err() {
-            let (sender, wishes) = watch::channel(Wish::Leave);
+            let (sender, wishes) = watch::channel(TaskWish::Leave);
             drop(sender);
             self.wishes = wishes;
         }
@@ -294,7 +294,7 @@ impl Runner {
             return Some(true);
         }
         match &*self.wishes.borrow() {
-            Wish::Run(wanted) if wanted.is(plan) && self.paused => Some(false),
+            TaskWish::Run(wanted) if wanted.is(plan) && self.paused => Some(false),
             _ => None,
         }
     }
@@ -302,7 +302,7 @@ impl Runner {
     /// Whether nothing but a pause is new. The same once more is a restart, of one that is paused too.
     fn is_just_paused(&self, plan: &TaskPlan) -> bool {
         let wish = self.wishes.borrow();
-        !self.paused && matches!(&*wish, Wish::Pause(wanted) if wanted.is(plan))
+        !self.paused && matches!(&*wish, TaskWish::Pause(wanted) if wanted.is(plan))
     }
 
     async fn enter_running(&self, activity: Option<String>) {

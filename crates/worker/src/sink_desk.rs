@@ -1,14 +1,14 @@
 //! What a sink asks of its task, from wherever it asks: rewinds, an early commit, and the fate of
 //! records that it cannot deliver.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use highwater_connector::{
     ConnectorError, LogRecord, SinkContext, SinkOffsets, SinkRecord, TopicPartition,
 };
-use tokio::sync::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::dead_letters::{Cause, DeadLetters};
 use crate::meter::TaskMeter;
@@ -22,26 +22,21 @@ pub(crate) struct Desk {
     /// Class of the sink.
     pub(crate) class: &'static str,
     pub(crate) tolerance: Tolerance,
-    pub(crate) dead_letters: Option<Mutex<DeadLetters>>,
-    pub(crate) ledger: SyncMutex<SinkLedger>,
-    pub(crate) rewinds: SyncMutex<SinkOffsets>,
+    pub(crate) dead_letters: Option<tokio::sync::Mutex<DeadLetters>>,
+    pub(crate) ledger: Mutex<SinkLedger>,
+    pub(crate) rewinds: Mutex<SinkOffsets>,
     pub(crate) commit_asked: AtomicBool,
     pub(crate) meter: Arc<TaskMeter>,
 }
 
-/// Nothing panics while it is held.
-pub(crate) fn lock<T>(mutex: &SyncMutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Desk {
     pub(crate) fn ledger(&self) -> MutexGuard<'_, SinkLedger> {
-        lock(&self.ledger)
+        self.ledger.lock()
     }
 
     /// The rewinds asked for since.
     pub(crate) fn take_rewinds(&self) -> SinkOffsets {
-        std::mem::take(&mut *lock(&self.rewinds))
+        std::mem::take(&mut *self.rewinds.lock())
     }
 
     /// Whether an early commit was asked for since.
@@ -119,7 +114,7 @@ impl Desk {
 #[async_trait]
 impl SinkContext for Desk {
     fn rewind(&self, partition: &TopicPartition, offset: i64) {
-        lock(&self.rewinds).insert(partition.clone(), offset);
+        self.rewinds.lock().insert(partition.clone(), offset);
     }
 
     fn request_commit(&self) {

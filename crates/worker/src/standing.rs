@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::assignment::Work;
 use crate::elsewhere::Whereabouts;
-use crate::group_texts::Place;
+use crate::group_texts::Peer;
 
 /// See the module's text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,11 +23,11 @@ pub(crate) enum Standing {
 pub(crate) struct Membership {
     pub(crate) generation: i32,
     /// The one who leads; not known where its word is not understood.
-    pub(crate) leader: Option<Place>,
+    pub(crate) leader: Option<Peer>,
     /// Whether this worker is the leader.
     pub(crate) leads: bool,
     /// All that are in the group; nobody where its leader does not say.
-    pub(crate) workers: Vec<Place>,
+    pub(crate) workers: Vec<Peer>,
     pub(crate) works: BTreeSet<Work>,
 }
 
@@ -74,7 +74,7 @@ impl Standing {
         }
     }
 
-    pub(crate) const fn leader(&self) -> Option<&Place> {
+    pub(crate) const fn leader(&self) -> Option<&Peer> {
         match self {
             Self::Alone | Self::Out => None,
             Self::In(membership) => membership.leader.as_ref(),
@@ -143,14 +143,14 @@ impl Portion {
 mod tests {
     use super::*;
 
-    fn standing(workers: Vec<Place>, works: BTreeSet<Work>) -> Standing {
+    fn standing(workers: Vec<Peer>, works: BTreeSet<Work>) -> Standing {
         Standing::In(Membership { generation: 3, leader: None, leads: false, workers, works })
     }
 
     #[test]
     fn who_is_in_the_group_is_known_where_its_leader_says_so() {
-        let place = Place { id: "a:1".to_owned(), url: "https://a:1".to_owned() };
-        let told = standing(vec![place], BTreeSet::new());
+        let peer = Peer { id: "a:1".to_owned(), url: "https://a:1".to_owned() };
+        let told = standing(vec![peer], BTreeSet::new());
         assert_eq!(told.whereabouts("a:1"), Whereabouts::At("https://a:1".to_owned()));
         assert_eq!(told.whereabouts("b:1"), Whereabouts::Gone);
         for standing in [Standing::Alone, Standing::Out, standing(Vec::new(), BTreeSet::new())] {
