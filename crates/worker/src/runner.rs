@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use highwater_connector::{ConnectorError, Retry};
+use highwater_connector::{ConnectorError, Retry, SourceOffset};
 use highwater_kafka::{Journal, OutgoingRecord};
+use jiff::Timestamp;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -223,15 +224,25 @@ impl Runner {
         self.version = Some(plan.version());
         self.meter.is_sink.store(plan.source().is_none(), Ordering::Relaxed);
         self.enter_opening(plan).await;
-        let before = self.status.borrow().last_record;
+        let before = self.reached(plan);
         let ended = self.until_ended(plan).await;
         self.meter.run_ended();
-        if self.status.borrow().last_record != before {
+        if self.reached(plan) != before {
             self.trouble = None;
         }
         match ended {
             Ok(()) => self.trouble = None,
             Err(error) => self.after_failure(plan, error.of(&self.name)).await,
+        }
+    }
+
+    /// How far the task got. In transactions what is acknowledged may be aborted: what is stored counts.
+    fn reached(&self, plan: &TaskPlan) -> (Option<Timestamp>, Option<SourceOffset>) {
+        let status = self.status.borrow();
+        let is_source = plan.source().is_some();
+        match plan.settings().delivery {
+            Delivery::ExactlyOnce(_) if is_source => (None, status.position.clone()),
+            _ => (status.last_record, None),
         }
     }
 

@@ -88,7 +88,12 @@ impl Running {
     }
 
     async fn keep_what_is_safe(&mut self, error: &ConnectorError) {
-        let keep = async { self.outbox.lock().await.keep_what_is_safe().await };
+        let keep = async {
+            let kept = self.outbox.lock().await.keep_what_is_safe().await;
+            // Whether it got on is for its runner to see.
+            self.report().await;
+            kept
+        };
         if !matches!(tokio::time::timeout(LAST_STORE_TIMEOUT, keep).await, Ok(Ok(()))) {
             tracing::warn!(code = error.code, "a failed task could not store its last offset");
         }

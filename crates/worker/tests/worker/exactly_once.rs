@@ -122,12 +122,15 @@ async fn of_two_workers_with_the_same_ids_the_older_is_fenced_and_stops_by_name(
 }
 
 /// A connector whose transactions may be open for a second, one of which takes longer.
-async fn hesitant(which: &str) -> (Bench, Life) {
+async fn hesitant(which: &str, give_up_after: &str) -> (Bench, Life) {
     let bench = Bench::start(Server::new(6, 1)).await;
-    bench.server.state().slow = Some((4, Duration::from_millis(2500)));
+    let slow = |event, millis| (Place { tx: 3, event }, Duration::from_millis(millis));
+    // The first event is acknowledged meanwhile.
+    bench.server.state().slow = vec![slow(1, 300), slow(2, 2500)];
     let life = Life::start(enabled(&bench.bootstrap), &bench.server).await;
     let mut wanted = boundary(which);
     wanted["producer.override.transaction.timeout.ms"] = json!("1000");
+    wanted["errors.retry.timeout"] = json!(give_up_after);
     life.api.create("shop", wanted).await.expect(201);
     (bench, life)
 }
@@ -140,24 +143,33 @@ async fn all_once(bench: &Bench, life: Life) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_that_the_log_gave_up_is_read_again_from_the_stored_position() {
-    let (bench, life) = hesitant("poll").await;
+    let (bench, life) = hesitant("poll", "-1").await;
     let again = life.api.until_task("shop", "RESTARTING").await;
     let error = &again["tasks"][0]["highwater"]["error"];
     assert_eq!(error["code"], "TRANSACTION_TIMED_OUT", "{error}");
-    bench.server.state().slow = None;
+    bench.server.state().slow.clear();
     all_once(&bench, life).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_acknowledged_and_given_up_each_time_is_no_progress() {
+    let (bench, life) = hesitant("poll", "1000").await;
+    let failed = life.api.until_task("shop", "FAILED").await;
+    assert_eq!(failed["tasks"][0]["highwater"]["error"]["code"], "TRANSACTION_TIMED_OUT");
+    assert_eq!(bench.server.state().starts.len(), 2, "it gives up behind its second attempt");
+    life.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_of_the_source_that_always_takes_too_long_stops_the_task_and_says_so() {
-    let (bench, life) = hesitant("connector").await;
+    let (bench, life) = hesitant("connector", "-1").await;
     let failed = life.api.until_task("shop", "FAILED").await;
     let error = &failed["tasks"][0]["highwater"]["error"];
     assert_eq!(error["code"], "TRANSACTION_TIMED_OUT", "{error}");
     let what = error["what"].as_str().unwrap();
     assert!(what.contains("a transaction of the source takes longer than 1000 ms"), "{what}");
     assert_eq!(bench.server.state().starts.len(), 2, "it was tried once more");
-    bench.server.state().slow = None;
+    bench.server.state().slow.clear();
     life.api.call(reqwest::Method::POST, "/connectors/shop/tasks/0/restart", None).await;
     all_once(&bench, life).await;
 }

@@ -111,8 +111,8 @@ pub(crate) struct State {
     pub(crate) misfit: Option<ConnectorError>,
     /// It cannot be exactly-once.
     pub(crate) inexact: bool,
-    /// Inside this transaction a poll takes so long.
-    pub(crate) slow: Option<(u64, Duration)>,
+    /// How long the polls of the events at these places take.
+    pub(crate) slow: Vec<(Place, Duration)>,
     /// A value that makes every row this many bytes larger.
     pub(crate) padding: usize,
 }
@@ -466,10 +466,8 @@ impl SourceTask for FakeTask {
             }
             (Place { tx: state.committed, event: 0 }, state.batch)
         };
-        let slow = self.server.state().slow;
-        if let Some((tx, pause)) = slow
-            && (self.at.tx, self.at.event > 0) == (tx, true)
-        {
+        let slow = self.server.state().slow.clone();
+        for (_, pause) in slow.into_iter().filter(|(place, _)| *place == self.at) {
             tokio::time::sleep(pause).await;
         }
         let mut items = Vec::new();
