@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use highwater_coordinator::{Producer, TopicPartition, blocking};
-use highwater_protocol::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, ErrorCode};
+use highwater_coordinator::{Producer, blocking};
+use highwater_protocol::{
+    AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, ErrorCode, TopicPartition,
+};
 
 use crate::node::Node;
 use crate::producer_fenced;
@@ -26,7 +28,7 @@ async fn add(node: &Node, request: AddOffsetsToTxnRequest) -> Result<(), ErrorCo
     let offsets = blocking(move || groups.offsets_partition()).await;
     let (topic, partition) = offsets.map_err(|error| error.kafka_code())?;
     let producer = Producer { id: request.producer_id, epoch: request.producer_epoch };
-    let partition = TopicPartition { topic: topic.to_owned(), partition };
+    let partition = TopicPartition::new(topic, partition);
     let transactions = node.coordinator.transactions();
     transactions.add_partitions(&request.transactional_id, producer, [partition].into()).await
 }

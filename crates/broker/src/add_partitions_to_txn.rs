@@ -1,11 +1,12 @@
 //! AddPartitionsToTxn: partitions join a transaction, all of them or none.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use highwater_coordinator::{CONSUMER_OFFSETS, Producer, TRANSACTION_STATE, TopicPartition};
+use highwater_coordinator::{CONSUMER_OFFSETS, Producer, TRANSACTION_STATE};
 use highwater_protocol::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnRequest, AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic, AddPartitionsToTxnTopicResult, ErrorCode,
+    AddPartitionsToTxnTopic, AddPartitionsToTxnTopicResult, ErrorCode, TopicPartition,
 };
 
 use crate::node::Node;
@@ -57,9 +58,8 @@ fn check(node: &Node, topic: &str, index: i32) -> ErrorCode {
 
 fn partitions(topics: &[AddPartitionsToTxnTopic]) -> BTreeSet<TopicPartition> {
     let of_topic = |topic: &AddPartitionsToTxnTopic| {
-        let name = topic.name.clone();
-        let partition =
-            move |index: &i32| TopicPartition { topic: name.clone(), partition: *index };
+        let name: Arc<str> = topic.name.as_str().into();
+        let partition = |index: &i32| TopicPartition::new(Arc::clone(&name), *index);
         topic.partitions.iter().map(partition).collect::<Vec<_>>()
     };
     topics.iter().flat_map(of_topic).collect()

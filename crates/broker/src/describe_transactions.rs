@@ -42,10 +42,10 @@ fn describe(node: &Node, transactional_id: String) -> DescribedTransaction {
 fn topics(stands: &TransactionMetadata) -> Vec<TransactionTopic> {
     let mut topics = Vec::<TransactionTopic>::new();
     for one in &stands.partitions {
-        match topics.last_mut().filter(|last| last.topic == one.topic) {
+        match topics.last_mut().filter(|last| *last.topic == *one.topic) {
             Some(last) => last.partitions.push(one.partition),
             None => topics.push(TransactionTopic {
-                topic: one.topic.clone(),
+                topic: one.topic.to_string(),
                 partitions: vec![one.partition],
             }),
         }

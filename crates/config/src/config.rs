@@ -1,6 +1,7 @@
 //! Configuration of connectors: flat string maps, checked against definitions.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How much a key matters to a newcomer; Kafka Connect's three grades.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +79,13 @@ pub struct Problem {
     pub message: String,
 }
 
+impl Problem {
+    /// What is wrong with a key.
+    pub fn new(key: &str, message: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), message: message.into() }
+    }
+}
+
 /// The keys that a connector takes.
 #[derive(Clone, Debug)]
 pub struct ConfigDef {
@@ -112,10 +120,10 @@ impl ConfigDef {
         let mut config = BTreeMap::new();
         for key in &self.keys {
             match values.get(key.name).map(String::as_str).or(key.default) {
-                None => problems.push(problem(key.name, "is required and has no default")),
+                None => problems.push(Problem::new(key.name, "is required and has no default")),
                 Some(value) => match key.key_type.check(value) {
                     Ok(()) => drop(config.insert(key.name.to_owned(), value.to_owned())),
-                    Err(message) => problems.push(problem(key.name, message)),
+                    Err(message) => problems.push(Problem::new(key.name, message)),
                 },
             }
         }
@@ -124,8 +132,8 @@ impl ConfigDef {
 
     fn unknown(&self, name: &str, also: &[ConfigKey]) -> Problem {
         match nearest(name, self.keys.iter().chain(also).map(|key| key.name)) {
-            Some(right) => problem(name, format!("is not known; did you mean {right}?")),
-            None => problem(name, "is not known"),
+            Some(right) => Problem::new(name, format!("is not known; did you mean {right}?")),
+            None => Problem::new(name, "is not known"),
         }
     }
 }
@@ -158,10 +166,6 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 /// A name as it is compared: other programs write `slot_name` or `Slot-Name`.
 fn plain(name: &str) -> String {
     name.to_lowercase().replace(['_', '-'], ".")
-}
-
-fn problem(key: &str, message: impl Into<String>) -> Problem {
-    Problem { key: key.to_owned(), message: message.into() }
 }
 
 impl KeyType {
@@ -220,6 +224,11 @@ impl Config {
     /// A key of type [`KeyType::Int`]; 0 for a key that the definition lacks.
     pub fn int(&self, key: &str) -> i64 {
         self.text(key).trim().parse().unwrap_or(0)
+    }
+
+    /// The value of a key that is a time in milliseconds, and not less than none.
+    pub fn millis(&self, key: &str) -> Duration {
+        Duration::from_millis(self.int(key).unsigned_abs())
     }
 
     /// A key of type [`KeyType::Boolean`].

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use highwater_log::{Appended, EndMarker, LogError, MarkerKind, Partition, now_ms};
+use highwater_protocol::TopicPartition;
 use tokio::time::sleep;
 
 use crate::CoordinatorError;
 use crate::blocking::blocking;
 use crate::groups::CONSUMER_OFFSETS;
-use crate::transaction::{TopicPartition, TransactionMetadata, TransactionResult};
+use crate::transaction::{TransactionMetadata, TransactionResult};
 use crate::transactional_id::TransactionalId;
 use crate::transactions::{Entry, Shared};
 
@@ -88,7 +89,7 @@ impl Shared {
             coordinator_epoch: self.epoch(),
         };
         let (offsets, partitions): (Vec<_>, Vec<_>) =
-            stands.partitions.iter().cloned().partition(|one| one.topic == CONSUMER_OFFSETS);
+            stands.partitions.iter().cloned().partition(|one| &*one.topic == CONSUMER_OFFSETS);
         let shared = Arc::clone(self);
         let marked = blocking(move || {
             let mark = |one: TopicPartition| {

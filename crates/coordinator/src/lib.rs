@@ -59,9 +59,7 @@ pub use groups::{CONSUMER_OFFSETS, Groups};
 pub use member::Caller;
 pub use state_topic::Transaction;
 pub(crate) use state_topic::{StateEntry, StateRecord, StateTopic, Written};
-pub use transaction::{
-    Producer, TopicPartition, TransactionMetadata, TransactionResult, TransactionState,
-};
+pub use transaction::{Producer, TransactionMetadata, TransactionResult, TransactionState};
 pub use transaction_listing::TransactionFilter;
 pub use transactions::{TRANSACTION_STATE, Transactions, TransactionsConfig};
 pub use waiting::Waiting;

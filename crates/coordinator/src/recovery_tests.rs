@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_log::{AppendOptions, Log, LogConfig, Partition, RealFileSystem, TopicConfig};
-use highwater_protocol::ErrorCode;
 use highwater_protocol::records::{BatchBuilder, Compression};
+use highwater_protocol::{ErrorCode, TopicPartition};
 
-use crate::transaction::{Producer, TopicPartition, TransactionResult, TransactionState};
+use crate::transaction::{Producer, TransactionResult, TransactionState};
 use crate::{
     Coordinator, CoordinatorConfig, StateTopic, TRANSACTION_STATE, TransactionMetadata,
     transaction_log,
@@ -36,7 +36,7 @@ async fn begin(coordinator: &Coordinator, topics: &[&str]) -> Producer {
     let transactions = coordinator.transactions();
     let id = Some(ID.to_owned());
     let producer = transactions.init_producer_id(id, 60_000, None).await.unwrap();
-    let partition = |topic: &&str| TopicPartition { topic: (*topic).to_owned(), partition: 0 };
+    let partition = |topic: &&str| TopicPartition::new(*topic, 0);
     let partitions = topics.iter().map(partition).collect();
     transactions.add_partitions(ID, producer, partitions).await.unwrap();
     producer

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use highwater_protocol::ErrorCode;
+use highwater_protocol::{ErrorCode, TopicPartition};
 
 /// The greatest epoch a producer is given. The one above is kept for fencing it.
 const LAST_EPOCH: i16 = i16::MAX - 1;
@@ -25,15 +25,6 @@ pub struct Producer {
     pub id: i64,
     /// Its epoch.
     pub epoch: i16,
-}
-
-/// A partition that takes part in a transaction.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TopicPartition {
-    /// The topic.
-    pub topic: String,
-    /// The partition's index.
-    pub partition: i32,
 }
 
 /// How a transaction ends.

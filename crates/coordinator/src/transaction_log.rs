@@ -1,16 +1,16 @@
 //! Records of `__transaction_state`, in Kafka's own format (`TransactionLogKey`, `TransactionLogValue`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use highwater_protocol::TopicPartition;
 use highwater_protocol::stored::{
     Stored, TransactionLogKey, TransactionLogPartitions, TransactionLogValue, stored_version,
 };
 
 use crate::StateRecord;
-use crate::transaction::{
-    NO_EPOCH, Producer, TopicPartition, TransactionMetadata, TransactionState,
-};
+use crate::transaction::{NO_EPOCH, Producer, TransactionMetadata, TransactionState};
 
 /// The version that is written: what a broker writes that does not offer the second transaction
 /// protocol. A newer one is read as well.
@@ -89,7 +89,8 @@ fn metadata(value: Bytes) -> Result<TransactionMetadata, String> {
     let topics = value.transaction_partitions.unwrap_or_default();
     let partitions =
         topics.into_iter().flat_map(|TransactionLogPartitions { topic, partition_ids }| {
-            let of_topic = move |partition| TopicPartition { topic: topic.clone(), partition };
+            let topic: Arc<str> = topic.into();
+            let of_topic = move |partition| TopicPartition::new(Arc::clone(&topic), partition);
             partition_ids.into_iter().map(of_topic)
         });
     Ok(TransactionMetadata {
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     fn partition(topic: &str, partition: i32) -> TopicPartition {
-        TopicPartition { topic: topic.to_owned(), partition }
+        TopicPartition::new(topic, partition)
     }
 
     fn ongoing() -> TransactionMetadata {

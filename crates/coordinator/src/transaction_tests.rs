@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use highwater_protocol::ErrorCode;
+use highwater_protocol::{ErrorCode, TopicPartition};
 use proptest::prelude::*;
 
 use crate::transaction::{
-    Init, NO_EPOCH, Producer, TopicPartition, TransactionMetadata, TransactionResult,
-    TransactionState,
+    Init, NO_EPOCH, Producer, TransactionMetadata, TransactionResult, TransactionState,
 };
 use crate::transactional_id::TransactionalId;
 
@@ -103,7 +102,7 @@ struct World {
 }
 
 fn partition(index: i32) -> TopicPartition {
-    TopicPartition { topic: "t".to_owned(), partition: index }
+    TopicPartition::new("t", index)
 }
 
 impl World {

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use highwater_protocol::ErrorCode;
+use highwater_protocol::{ErrorCode, TopicPartition};
 
 use crate::transaction::{
-    Init, Producer, TopicPartition, TransactionMetadata, TransactionResult, TransactionState,
+    Init, Producer, TransactionMetadata, TransactionResult, TransactionState,
 };
 
 /// What is being written.

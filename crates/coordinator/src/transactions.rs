@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use highwater_log::{Log, now_ms};
-use highwater_protocol::ErrorCode;
+use highwater_protocol::{ErrorCode, TopicPartition};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use crate::blocking::blocking;
 use crate::state_topic::is_storable;
 use crate::tasks::{Spawner, Tasks};
 use crate::transaction::{
-    Init, Producer, TopicPartition, TransactionMetadata, TransactionResult, TransactionState,
+    Init, Producer, TransactionMetadata, TransactionResult, TransactionState,
 };
 use crate::transaction_log::{self, MAX_STATE_BYTES};
 use crate::transactional_id::TransactionalId;
@@ -210,7 +210,7 @@ impl Transactions {
         topic: &str,
         partition: i32,
     ) -> Result<(), ErrorCode> {
-        let partition = TopicPartition { topic: topic.to_owned(), partition };
+        let partition = TopicPartition::new(topic, partition);
         let entry = self.shared.find(transactional_id)?;
         let slot = entry.slot.lock();
         slot.verify(producer, &partition)

@@ -2,7 +2,6 @@
 //! as Avro.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use bytes::Bytes;
 use highwater_config::{Config, ConfigKey, Importance, KeyType, Problem};
@@ -12,7 +11,7 @@ use crate::avro::AvroSchema;
 use crate::cache::Cache;
 use crate::converter::Role;
 use crate::error::DataError;
-use crate::plain::{checked, problem};
+use crate::plain::checked;
 use crate::registry::{Login, Patience, Registry, Server};
 use crate::schema::Schema;
 use crate::value::{SchemaAndValue, Value};
@@ -163,7 +162,7 @@ impl AvroConverter {
     pub fn new(options: &BTreeMap<String, String>, role: Role) -> Result<Self, Vec<Problem>> {
         for (key, value) in FIXED {
             if options.get(*key).is_some_and(|given| !given.trim().eq_ignore_ascii_case(value)) {
-                return Err(vec![problem(
+                return Err(vec![Problem::new(
                     key,
                     format!("must be {value:?}: nothing else is supported"),
                 )]);
@@ -253,25 +252,27 @@ impl AvroConverter {
 
 fn registry(config: &Config) -> Result<Registry, Vec<Problem>> {
     let login = match (config.text(LOGIN_SOURCE), config.text(LOGIN)) {
-        ("USER_INFO", "") => return Err(vec![problem(LOGIN, "must be given as user:password")]),
+        ("USER_INFO", "") => {
+            return Err(vec![Problem::new(LOGIN, "must be given as user:password")]);
+        }
         ("USER_INFO", login) => Some(Login::new(login)),
         _ => None,
     };
     let mut servers = Vec::new();
     for url in config.list(URL) {
-        servers.push(Server::new(url, login.clone()).map_err(|what| vec![problem(URL, what)])?);
+        servers
+            .push(Server::new(url, login.clone()).map_err(|what| vec![Problem::new(URL, what)])?);
     }
     if servers.is_empty() {
-        return Err(vec![problem(URL, "must name one address at least")]);
+        return Err(vec![Problem::new(URL, "must name one address at least")]);
     }
-    let milliseconds = |key| Duration::from_millis(u64::try_from(config.int(key)).unwrap_or(0));
     let patience = Patience {
-        connect: milliseconds(CONNECT_TIMEOUT),
-        answer: milliseconds(READ_TIMEOUT),
+        connect: config.millis(CONNECT_TIMEOUT),
+        answer: config.millis(READ_TIMEOUT),
         retries: u32::try_from(config.int(RETRIES)).unwrap_or(0),
-        wait: milliseconds(RETRY_WAIT),
-        longest_wait: milliseconds(RETRY_WAIT_MAX),
+        wait: config.millis(RETRY_WAIT),
+        longest_wait: config.millis(RETRY_WAIT_MAX),
     };
     let trust = Some(config.text(TRUST)).filter(|file| !file.is_empty());
-    Registry::new(servers, patience, trust).map_err(|what| vec![problem(TRUST, what)])
+    Registry::new(servers, patience, trust).map_err(|what| vec![Problem::new(TRUST, what)])
 }

@@ -7,7 +7,7 @@ use highwater_config::{ConfigKey, Problem};
 
 use crate::avro_converter::{self, AVRO_CONVERTER, AvroConverter};
 use crate::error::DataError;
-use crate::plain::{self, PLAIN_CONVERTERS, PlainConverter, SIMPLE_HEADER_CONVERTER, problem};
+use crate::plain::{self, PLAIN_CONVERTERS, PlainConverter, SIMPLE_HEADER_CONVERTER};
 use crate::schema::Schema;
 use crate::value::{SchemaAndValue, Value};
 
@@ -70,7 +70,7 @@ impl Converter {
             _ => {}
         }
         let known = converters(role).join(", ");
-        Err(vec![problem("", format!("is no converter for this place; they are {known}"))])
+        Err(vec![Problem::new("", format!("is no converter for this place; they are {known}"))])
     }
 
     /// The bytes of a value for a topic; `None` for those of null.

@@ -134,7 +134,10 @@ impl PlainConverter {
     pub fn new(class: &str, options: &BTreeMap<String, String>) -> Result<Self, Vec<Problem>> {
         let Some(keys) = keys(class) else {
             let known = PLAIN_CONVERTERS.join(", ");
-            return Err(vec![problem("", format!("is not known; the converters are {known}"))]);
+            return Err(vec![Problem::new(
+                "",
+                format!("is not known; the converters are {known}"),
+            )]);
         };
         let config = checked(keys, options)?;
         Ok(match simple_name(class).unwrap_or_default() {
@@ -222,15 +225,11 @@ pub(crate) fn checked(
     ConfigDef::new(keys).parse(&known, &[])
 }
 
-pub(crate) fn problem(key: &str, message: impl Into<String>) -> Problem {
-    Problem { key: key.to_owned(), message: message.into() }
-}
-
 fn json(config: &Config) -> Result<JsonConverter, Vec<Problem>> {
     let decimal_format = match config.text(DECIMAL_FORMAT) {
         text if text.eq_ignore_ascii_case("BASE64") => DecimalFormat::Base64,
         text if text.eq_ignore_ascii_case("NUMERIC") => DecimalFormat::Numeric,
-        _ => return Err(vec![problem(DECIMAL_FORMAT, "must be BASE64 or NUMERIC")]),
+        _ => return Err(vec![Problem::new(DECIMAL_FORMAT, "must be BASE64 or NUMERIC")]),
     };
     let content = config.text(SCHEMA_CONTENT);
     JsonConverter::new(JsonOptions {
@@ -240,12 +239,12 @@ fn json(config: &Config) -> Result<JsonConverter, Vec<Problem>> {
         replace_null_with_default: config.flag(REPLACE_NULL),
         schema_content: (!content.is_empty()).then(|| content.to_owned()),
     })
-    .map_err(|error| vec![problem(SCHEMA_CONTENT, format!("is no schema: {error}"))])
+    .map_err(|error| vec![Problem::new(SCHEMA_CONTENT, format!("is no schema: {error}"))])
 }
 
 fn utf8(config: &Config) -> Result<PlainConverter, Vec<Problem>> {
     match config.text(ENCODING).to_ascii_uppercase().as_str() {
         "UTF-8" | "UTF8" => Ok(PlainConverter::String),
-        _ => Err(vec![problem(ENCODING, "must be UTF-8, which is the only encoding here")]),
+        _ => Err(vec![Problem::new(ENCODING, "must be UTF-8, which is the only encoding here")]),
     }
 }

@@ -1,7 +1,5 @@
 //! The settings of compaction.
 
-use std::time::Duration;
-
 use highwater_connector::{Config, ConfigKey, Importance, KeyType};
 use highwater_log::CompactionConfig;
 
@@ -38,7 +36,7 @@ pub(crate) fn keys() -> Vec<ConfigKey> {
 
 pub(crate) fn config(config: &Config) -> CompactionConfig {
     CompactionConfig {
-        interval: Duration::from_millis(config.int(INTERVAL).unsigned_abs()),
+        interval: config.millis(INTERVAL),
         // The definition bounds it.
         buffer_bytes: usize::try_from(config.int(BUFFER)).unwrap_or(usize::MAX),
         bytes_per_second: u64::try_from(config.int(RATE)).ok().filter(|rate| *rate > 0),

@@ -1,7 +1,5 @@
 //! The settings of groups, their offsets and transactions: those that operators of Kafka set.
 
-use std::time::Duration;
-
 use highwater_broker::CoordinatorConfig;
 use highwater_connector::{Config, ConfigKey, Importance, KeyType, Problem};
 
@@ -84,7 +82,6 @@ pub(crate) fn config(config: &Config) -> Result<CoordinatorConfig, Problem> {
     // The definition bounds the numbers.
     let number = |key| i32::try_from(config.int(key)).unwrap_or(i32::MAX);
     let count = |key| usize::try_from(config.int(key)).unwrap_or(usize::MAX);
-    let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
     let mut coordinators = CoordinatorConfig::default();
     let groups = &mut coordinators.groups;
     groups.min_session_timeout_ms = number(LEAST_SESSION);
@@ -97,7 +94,7 @@ pub(crate) fn config(config: &Config) -> Result<CoordinatorConfig, Problem> {
     groups.max_size = count(SIZE);
     groups.offsets_retention_ms = config.int(RETENTION).saturating_mul(60_000);
     groups.offset_metadata_max_bytes = count(METADATA);
-    coordinators.transactions.max_timeout = millis(LONGEST_TRANSACTION);
-    coordinators.transactions.id_expiration = millis(ID_EXPIRATION);
+    coordinators.transactions.max_timeout = config.millis(LONGEST_TRANSACTION);
+    coordinators.transactions.id_expiration = config.millis(ID_EXPIRATION);
     Ok(coordinators)
 }

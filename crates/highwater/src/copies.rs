@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use highwater_log::{
-    CopyError, CopyProgress, Log, LogConfig, LogError, RealFileSystem, Standing, look,
+    CopyError, CopyProgress, Log, LogConfig, LogError, Occupancy, RealFileSystem, look,
 };
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ pub(crate) async fn restore_topic(cli: &Cli, asked: &TopicRestore) -> Result<(),
 /// Opens a folder that no server holds, as a start does.
 fn open(data_dir: &Path) -> Result<Log, CopyError> {
     let fs = Arc::new(RealFileSystem);
-    if look(fs.as_ref(), data_dir)? == Standing::Missing {
+    if look(fs.as_ref(), data_dir)? == Occupancy::Missing {
         return Err(CopyError::Missing { path: data_dir.to_owned() });
     }
     let config = LogConfig { flush_threads: 0, housekeeping: None, ..LogConfig::default() };

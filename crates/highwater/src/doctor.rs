@@ -2,7 +2,7 @@
 
 use highwater_broker::BrokerError;
 use highwater_connector::{Finding, Severity};
-use highwater_log::{RealFileSystem, Standing};
+use highwater_log::{Occupancy, RealFileSystem};
 use serde_json::Value;
 
 use crate::api::{Api, UNREACHABLE};
@@ -67,11 +67,11 @@ fn offline(url: &str, flags: &DoctorFlags) -> Vec<Finding> {
         return findings;
     }
     let looked = highwater_log::look(&RealFileSystem, &settings.data_dir);
-    let mut findings = vec![unreachable(url, &settings, matches!(looked, Ok(Standing::InUse)))];
+    let mut findings = vec![unreachable(url, &settings, matches!(looked, Ok(Occupancy::InUse)))];
     match looked {
-        Ok(Standing::Missing) => {}
-        Ok(Standing::InUse) => findings.extend(machine::of_folder(&settings.data_dir)),
-        Ok(Standing::Free) => {
+        Ok(Occupancy::Missing) => {}
+        Ok(Occupancy::InUse) => findings.extend(machine::of_folder(&settings.data_dir)),
+        Ok(Occupancy::Free) => {
             findings.extend(machine::of_folder(&settings.data_dir));
             findings.extend(addresses(&settings));
         }

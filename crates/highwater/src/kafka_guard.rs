@@ -131,7 +131,7 @@ impl KafkaGuard {
                 ("kafka.sasl.mechanisms", format!("names {name:?}; it must name some of {known}"))
             })
         });
-        let lifetime = millis(config, "kafka.sasl.max_reauth_ms");
+        let lifetime = config.millis("kafka.sasl.max_reauth_ms");
         let most = config.int("kafka.max_connections_per_address");
         Ok(Self {
             users_file,
@@ -140,7 +140,7 @@ impl KafkaGuard {
             mechanisms: mechanisms.collect::<Result<_, _>>()?,
             plain_in_clear: config.flag("kafka.sasl.plain_in_clear"),
             lifetime: (!lifetime.is_zero()).then_some(lifetime),
-            failure_delay: millis(config, "kafka.sasl.failure_delay_ms"),
+            failure_delay: config.millis("kafka.sasl.failure_delay_ms"),
             connections_per_address: usize::try_from(most).unwrap_or(usize::MAX),
         })
     }
@@ -172,10 +172,6 @@ impl KafkaGuard {
             tls: self.tls.clone().map(load).transpose()?,
         })
     }
-}
-
-fn millis(config: &Config, key: &str) -> Duration {
-    Duration::from_millis(config.int(key).unsigned_abs())
 }
 
 /// A guard whose files were read.

@@ -383,15 +383,15 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         http_max_connections: connections(&config, "http.max_connections"),
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
-        producer_id_expiration: millis(&config, "log.producer_id_expiration_ms"),
-        retention_interval: millis(&config, "log.retention_interval_ms"),
+        producer_id_expiration: config.millis("log.producer_id_expiration_ms"),
+        retention_interval: config.millis("log.retention_interval_ms"),
         archive: copy_settings::archive(&config).map_err(|problem| refused(place, &[problem]))?,
         backup_dir: copy_settings::backups(&config)
             .map_err(|problem| refused(place, &[problem]))?,
         compaction: compaction_settings::config(&config),
         coordinators: coordinator_settings::config(&config)
             .map_err(|problem| refused(place, &[problem]))?,
-        offset_flush_interval: millis(&config, "worker.offset_flush_interval_ms"),
+        offset_flush_interval: config.millis("worker.offset_flush_interval_ms"),
         allowed_paths: allowed_paths(&config).map_err(|problem| refused(place, &[problem]))?,
         exactly_once: ExactlyOnceSupport::from_name(
             config.text("worker.exactly_once_source_support"),
@@ -400,8 +400,8 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         worker_group: worker_group(&config, place)?,
         worker: WorkerSettings::of(&config).map_err(|problems| refused(place, &problems))?,
         sharing,
-        stream_linger: millis(&config, "streams.linger_ms"),
-        shutdown_timeout: millis(&config, "shutdown_timeout_ms"),
+        stream_linger: config.millis("streams.linger_ms"),
+        shutdown_timeout: config.millis("shutdown_timeout_ms"),
         log_format: if config.text("logging.format") == "json" {
             LogFormat::Json
         } else {
@@ -465,10 +465,6 @@ fn is_embedded(key: &str) -> bool {
 /// The definition bounds the number.
 fn connections(config: &Config, key: &str) -> usize {
     usize::try_from(config.int(key)).unwrap_or(usize::MAX)
-}
-
-fn millis(config: &Config, key: &str) -> Duration {
-    Duration::from_millis(config.int(key).unsigned_abs())
 }
 
 fn address(config: &Config, key: &str, place: &str) -> Result<SocketAddr, Failure> {

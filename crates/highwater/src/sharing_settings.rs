@@ -86,27 +86,29 @@ impl SharingSettings {
     /// # Errors
     /// The first thing that does not fit.
     pub(crate) fn of(config: &Config) -> Result<Self, Problem> {
-        let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
         let topic = |key| config.text(key).trim().to_owned();
         let settings = Self {
             url: url(config)?,
             tls: tls(config)?,
-            session_timeout: millis(SESSION),
-            heartbeat_interval: millis(HEARTBEAT),
-            rebalance_timeout: millis(REBALANCE),
+            session_timeout: config.millis(SESSION),
+            heartbeat_interval: config.millis(HEARTBEAT),
+            rebalance_timeout: config.millis(REBALANCE),
             configs_topic: topic(CONFIGS),
             offsets_topic: topic(OFFSETS),
             status_topic: topic(STATUS),
         };
         if settings.heartbeat_interval * 3 > settings.session_timeout {
-            return Err(problem(HEARTBEAT, format!("must be at most a third of {SESSION}")));
+            return Err(Problem::new(HEARTBEAT, format!("must be at most a third of {SESSION}")));
         }
         let topics = [&settings.configs_topic, &settings.offsets_topic, &settings.status_topic];
         if topics.into_iter().collect::<BTreeSet<_>>().len() < topics.len() {
-            return Err(problem(CONFIGS, format!("{OFFSETS} and {STATUS} must be three topics")));
+            return Err(Problem::new(
+                CONFIGS,
+                format!("{OFFSETS} and {STATUS} must be three topics"),
+            ));
         }
         if topics.iter().any(|topic| topic.is_empty()) {
-            return Err(problem(CONFIGS, format!("{OFFSETS} and {STATUS} must not be empty")));
+            return Err(Problem::new(CONFIGS, format!("{OFFSETS} and {STATUS} must not be empty")));
         }
         Ok(settings)
     }
@@ -152,8 +154,8 @@ fn tls(config: &Config) -> Result<Tls, Problem> {
     let identity = match (pem(CERT), pem(KEY)) {
         (Some(cert), Some(key)) => Some((cert, key)),
         (None, None) => None,
-        (Some(_), None) => return Err(problem(CERT, format!("needs {KEY}"))),
-        (None, Some(_)) => return Err(problem(KEY, format!("needs {CERT}"))),
+        (Some(_), None) => return Err(Problem::new(CERT, format!("needs {KEY}"))),
+        (None, Some(_)) => return Err(Problem::new(KEY, format!("needs {CERT}"))),
     };
     Ok(Tls { authorities: pem(CA), identity, verify_host: true })
 }
@@ -170,15 +172,14 @@ fn url(config: &Config) -> Result<Option<String>, Problem> {
     if is_web && is_host {
         return Ok(Some(given.to_owned()));
     }
-    Err(problem(URL, format!("is {given:?}; it must be http://HOST:PORT or https://HOST:PORT")))
+    Err(Problem::new(
+        URL,
+        format!("is {given:?}; it must be http://HOST:PORT or https://HOST:PORT"),
+    ))
 }
 
 fn authority(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, authority)| authority)
-}
-
-fn problem(key: &str, message: String) -> Problem {
-    Problem { key: key.to_owned(), message }
 }
 
 #[cfg(test)]

@@ -138,7 +138,6 @@ impl WorkerSettings {
     /// # Errors
     /// What is wrong with a converter, and a folder of connector files where connectors may write.
     pub(crate) fn of(config: &Config) -> Result<Self, Vec<Problem>> {
-        let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
         let enabled = config.flag("worker.topic_tracking_enable");
         let topic_tracking = match (enabled, config.flag("worker.topic_tracking_allow_reset")) {
             (true, true) => TopicTracking::On,
@@ -148,10 +147,10 @@ impl WorkerSettings {
         let allowed_env = config.list(ALLOWED_ENV).into_iter().map(str::to_owned).collect();
         Ok(Self {
             connectors_dir: connectors_dir(config).map_err(|problem| vec![problem])?,
-            connectors_interval: millis("worker.connectors_interval_ms"),
+            connectors_interval: config.millis("worker.connectors_interval_ms"),
             allowed_env,
-            request_timeout: millis("worker.request_timeout_ms"),
-            health_timeout: millis("worker.health_timeout_ms"),
+            request_timeout: config.millis("worker.request_timeout_ms"),
+            health_timeout: config.millis("worker.health_timeout_ms"),
             creates_topics: config.flag("worker.topic_creation_enable"),
             topic_tracking,
             converters: converters(config)?,

@@ -53,8 +53,8 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path();
         let (ours, others) = (Authority::new(dir, "ca.pem"), Authority::new(dir, "other-ca.pem"));
-        ours.host(dir, "host", "localhost");
-        others.host(dir, "other-host", "localhost");
+        ours.host(dir, "host", &["localhost"]);
+        others.host(dir, "other-host", &["localhost"]);
         for name in ["worker", "ops", "guest"] {
             ours.user(dir, name);
         }

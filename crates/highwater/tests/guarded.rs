@@ -3,14 +3,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+#[path = "process/https.rs"]
+mod https;
 mod process;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use process::{Server, highwater};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use https::Authority;
+use process::{Server, highwater, text};
+use rcgen::KeyPair;
 
 /// How long something may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,8 +38,8 @@ impl Guarded {
         command.args(["--kafka-advertise", &format!("localhost:{port}")]);
         command.arg("--data-dir").arg(folder.path().join("data"));
         command.arg("--users-file").arg(users);
-        command.arg("--kafka-tls-cert").arg(folder.path().join("cert.pem"));
-        command.arg("--kafka-tls-key").arg(folder.path().join("key.pem"));
+        command.arg("--kafka-tls-cert").arg(folder.path().join("server.pem"));
+        command.arg("--kafka-tls-key").arg(folder.path().join("server.key"));
         let mut server = Server::of(command);
         server.kafka = server.kafka.replace("0.0.0.0", "127.0.0.1");
         Self { folder, server }
@@ -88,21 +91,8 @@ fn add(users: &Path, name: &str, more: &[&str]) {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-fn text(output: &Output) -> String {
-    let both = [output.stdout.as_slice(), &output.stderr].concat();
-    String::from_utf8_lossy(&both).into_owned()
-}
-
 fn certificates(folder: &Path) {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let cert = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
-    std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
-    std::fs::write(folder.join("cert.pem"), cert.pem()).unwrap();
-    std::fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
+    Authority::new(folder, "ca.pem").host(folder, "server", &["localhost", "127.0.0.1"]);
 }
 
 #[test]
@@ -166,7 +156,7 @@ fn users_or_certificates_that_cannot_be_read_start_nothing() {
     // Written without a mode of its own, others may read it.
     let said = refused(&["--users-file", &path("users.toml")]);
     assert!(said.contains("USERS_FILE_EXPOSED") && !said.contains("s3cret"), "{said}");
-    let (cert, key) = (path("cert.pem"), path("other.pem"));
+    let (cert, key) = (path("server.pem"), path("other.pem"));
     let said = refused(&["--kafka-tls-cert", &cert, "--kafka-tls-key", &key]);
     assert!(said.contains("TLS_PAIR_INVALID"), "{said}");
 }

@@ -13,7 +13,7 @@ use std::process::Output;
 
 use highwater_kafka::{Pem, PemPlace, Tls};
 use https::Authority;
-use process::{Server, highwater};
+use process::{Server, highwater, text};
 use serde_json::{Value, json};
 
 const ROLES: [&str; 3] = ["view", "operate", "admin"];
@@ -75,7 +75,7 @@ impl Guarded {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::new(folder.path(), "ca.pem");
-        authority.host(folder.path(), "host", "localhost");
+        authority.host(folder.path(), "host", &["localhost"]);
         authority.user(folder.path(), "operate");
         let users = folder.path().join("users.toml");
         for role in ROLES {
@@ -151,11 +151,6 @@ fn user(users: &Path, arguments: &[&str], name: &str) {
     command.args(arguments).arg("--users-file").arg(users);
     let output = command.env("PASSWORD", format!("secret of {name}")).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
-}
-
-fn text(output: &Output) -> String {
-    let both = [output.stdout.as_slice(), &output.stderr].concat();
-    String::from_utf8_lossy(&both).into_owned()
 }
 
 /// A path with names that are nobody's in it.

@@ -53,7 +53,7 @@ pub struct Consumer {
     settings: ConsumerSettings,
     coordinator: Arc<Coordinator>,
     member: Member,
-    standing: Standing,
+    phase: Phase,
     places: Places,
     paused: bool,
     awaited: Option<Awaited>,
@@ -61,7 +61,7 @@ pub struct Consumer {
 
 /// Where a consumer stands with its group.
 #[derive(Debug)]
-enum Standing {
+enum Phase {
     /// Waits for its share.
     Joining,
     /// Has its share, but not yet where to begin.
@@ -91,7 +91,7 @@ impl Consumer {
             settings,
             coordinator,
             member,
-            standing: Standing::Joining,
+            phase: Phase::Joining,
             places: Places::default(),
             paused: false,
             awaited: None,
@@ -106,10 +106,10 @@ impl Consumer {
     pub async fn poll(&mut self, patience: Duration) -> Result<Polled, KafkaError> {
         let deadline = Instant::now() + patience;
         self.member.hear();
-        if matches!(self.standing, Standing::LettingGo(_) | Standing::Lost) {
+        if matches!(self.phase, Phase::LettingGo(_) | Phase::Lost) {
             self.places.clear();
             self.member.join().await;
-            self.standing = Standing::Joining;
+            self.phase = Phase::Joining;
         }
         loop {
             if let Some(event) = self.member.try_event() {
@@ -118,12 +118,12 @@ impl Consumer {
             if let Some(polled) = self.told()? {
                 return Ok(polled);
             }
-            let due = match &self.standing {
-                Standing::Assigned(assigned) => {
+            let due = match &self.phase {
+                Phase::Assigned(assigned) => {
                     let assigned = assigned.clone();
                     return self.assign(assigned).await.map(Polled::Assigned);
                 }
-                Standing::Holding(_) if !self.paused => self.read().await?,
+                Phase::Holding(_) if !self.paused => self.read().await?,
                 _ => None,
             };
             if let Some(polled) = due {
@@ -138,34 +138,34 @@ impl Consumer {
 
     /// What the caller has to be told before anything else.
     fn told(&mut self) -> Result<Option<Polled>, KafkaError> {
-        match &self.standing {
-            Standing::LettingGo(_) => Ok(Some(Polled::Revoking(self.held()))),
-            Standing::Losing(reason) => {
+        match &self.phase {
+            Phase::LettingGo(_) => Ok(Some(Polled::Revoking(self.held()))),
+            Phase::Losing(reason) => {
                 let lost = Polled::Lost(self.held(), reason.clone());
                 self.places.clear();
-                self.standing = Standing::Lost;
+                self.phase = Phase::Lost;
                 Ok(Some(lost))
             }
-            Standing::Failed(error) => Err(error.clone()),
+            Phase::Failed(error) => Err(error.clone()),
             _ => Ok(None),
         }
     }
 
     fn take(&mut self, event: GroupEvent) {
-        let standing = std::mem::replace(&mut self.standing, Standing::Joining);
-        self.standing = match (event, standing) {
-            (GroupEvent::Assigned(assigned), _) => Standing::Assigned(assigned),
+        let phase = std::mem::replace(&mut self.phase, Phase::Joining);
+        self.phase = match (event, phase) {
+            (GroupEvent::Assigned(assigned), _) => Phase::Assigned(assigned),
             // That was before it joined anew.
-            (GroupEvent::Revoking | GroupEvent::Lost(_), Standing::Joining) => Standing::Joining,
-            (GroupEvent::Revoking | GroupEvent::Lost(_), losing @ Standing::Losing(_)) => losing,
-            (GroupEvent::Revoking, Standing::Holding(identity)) => Standing::LettingGo(identity),
+            (GroupEvent::Revoking | GroupEvent::Lost(_), Phase::Joining) => Phase::Joining,
+            (GroupEvent::Revoking | GroupEvent::Lost(_), losing @ Phase::Losing(_)) => losing,
+            (GroupEvent::Revoking, Phase::Holding(identity)) => Phase::LettingGo(identity),
             // Nobody was told of what was assigned: there is nothing to flush.
-            (GroupEvent::Revoking, _) => Standing::Lost,
-            (GroupEvent::Lost(reason), Standing::Holding(_) | Standing::LettingGo(_)) => {
-                Standing::Losing(reason)
+            (GroupEvent::Revoking, _) => Phase::Lost,
+            (GroupEvent::Lost(reason), Phase::Holding(_) | Phase::LettingGo(_)) => {
+                Phase::Losing(reason)
             }
-            (GroupEvent::Lost(_), _) => Standing::Lost,
-            (GroupEvent::Failed(error), _) => Standing::Failed(error),
+            (GroupEvent::Lost(_), _) => Phase::Lost,
+            (GroupEvent::Failed(error), _) => Phase::Failed(error),
         };
     }
 
@@ -190,7 +190,7 @@ impl Consumer {
                 Err(error) => return Err(error),
             }
         }
-        (self.places, self.standing) = (places, Standing::Holding(assigned.identity));
+        (self.places, self.phase) = (places, Phase::Holding(assigned.identity));
         Ok(begins)
     }
 
@@ -273,7 +273,7 @@ impl Consumer {
 
     /// Waits for news of the group or the partitions.
     async fn wait(&mut self, deadline: Instant) {
-        let reads = matches!(self.standing, Standing::Holding(_)) && !self.paused;
+        let reads = matches!(self.phase, Phase::Holding(_)) && !self.paused;
         tokio::select! {
             event = self.member.event() => self.take(event),
             () = self.places.changed(), if reads => {}
@@ -318,7 +318,7 @@ impl Consumer {
 
     /// Whether it has its share of the group.
     pub const fn is_assigned(&self) -> bool {
-        matches!(self.standing, Standing::Holding(_) | Standing::LettingGo(_))
+        matches!(self.phase, Phase::Holding(_) | Phase::LettingGo(_))
     }
 
     /// Stores offsets of partitions that it holds. Once they are lost, nothing is stored.
@@ -327,7 +327,7 @@ impl Consumer {
     /// When the cluster refuses or does not answer; they may be stored all the same.
     pub async fn commit(&mut self, offsets: &GroupOffsets) -> Result<Commit, KafkaError> {
         self.member.hear();
-        let (Standing::Holding(identity) | Standing::LettingGo(identity)) = &self.standing else {
+        let (Phase::Holding(identity) | Phase::LettingGo(identity)) = &self.phase else {
             return Ok(Commit::Lost);
         };
         if offsets.is_empty() {
@@ -336,7 +336,7 @@ impl Consumer {
         let group = &self.settings.group;
         let committed = group_offsets::commit(&self.coordinator, group, identity, offsets).await?;
         if committed == Commit::Lost {
-            self.standing = Standing::Losing("the group refused its offsets".to_owned());
+            self.phase = Phase::Losing("the group refused its offsets".to_owned());
         }
         Ok(committed)
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use crate::ledger::{Bounds, Ledger, Place};
+use crate::ledger::{Bounds, Ledger, StoredAt};
 use crate::queue::{Producer, Queue, Run};
 use crate::{KafkaError, Lease, OutgoingRecord};
 
@@ -114,7 +114,7 @@ impl State {
         let mut offset = base_offset;
         for run in runs {
             for sequence in run.first..run.first + run.count {
-                self.ledger(run.book).store(sequence, Place { partition, offset });
+                self.ledger(run.book).store(sequence, StoredAt { partition, offset });
                 offset += 1;
             }
         }

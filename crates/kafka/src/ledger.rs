@@ -22,12 +22,12 @@ struct Sent {
     topic: Arc<str>,
     bytes: usize,
     at: Instant,
-    stored: Option<Place>,
+    stored: Option<StoredAt>,
 }
 
 /// Where a record is stored.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StoredAt {
     pub(crate) partition: i32,
     pub(crate) offset: i64,
 }
@@ -89,7 +89,7 @@ impl Ledger {
 
     /// Notes where a record is stored. What is not waiting for it is left alone, so that nothing
     /// is reported twice.
-    pub(crate) fn store(&mut self, sequence: u64, place: Place) {
+    pub(crate) fn store(&mut self, sequence: u64, place: StoredAt) {
         let Some(index) = sequence.checked_sub(self.first) else { return };
         let Some(sent) = usize::try_from(index).ok().and_then(|index| self.sent.get_mut(index))
         else {
@@ -136,7 +136,7 @@ impl Ledger {
 }
 
 fn acknowledge(sequence: u64, sent: Sent) -> Option<Acknowledgement> {
-    let Place { partition, offset } = sent.stored?;
+    let StoredAt { partition, offset } = sent.stored?;
     Some(Acknowledgement { sequence, topic: sent.topic, partition, offset })
 }
 
@@ -154,8 +154,8 @@ mod tests {
         ledger.enter(&Arc::from("trail"), bytes, Instant::now())
     }
 
-    fn place(offset: i64) -> Place {
-        Place { partition: 0, offset }
+    fn place(offset: i64) -> StoredAt {
+        StoredAt { partition: 0, offset }
     }
 
     #[test]

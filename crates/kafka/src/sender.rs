@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use highwater_protocol::{
     ErrorCode, InitProducerIdRequest, PartitionProduceData, PartitionProduceResponse,
-    ProduceRequest, ProduceResponse, TopicProduceData,
+    ProduceRequest, ProduceResponse, TopicPartition, TopicProduceData,
 };
 use tokio::task::JoinSet;
 
@@ -17,7 +17,7 @@ use crate::cluster::{Cluster, Failure, Leader, refused};
 use crate::connection::{CallError, Connection};
 use crate::delivery::{Deliveries, State};
 use crate::queue::{Producer, Queue};
-use crate::transaction_coordinator::{NotAdded, Place, TransactionCoordinator};
+use crate::transaction_coordinator::{NotAdded, TransactionCoordinator};
 
 /// How long a broker may wait for its replicas or its disk, in milliseconds; below the time that the
 /// connection waits for the answer.
@@ -313,15 +313,16 @@ impl Sender {
             return;
         }
         let joining = state.queues.iter().enumerate().filter(|(_, queue)| queue.is_to_enlist());
-        let place = |queue: &Queue| (Arc::clone(&queue.topic), queue.partition);
-        let (queues, places): (Vec<usize>, Vec<Place>) =
-            joining.map(|(at, queue)| (at, place(queue))).unzip();
+        let partition =
+            |queue: &Queue| TopicPartition::new(Arc::clone(&queue.topic), queue.partition);
+        let (queues, partitions): (Vec<usize>, Vec<TopicPartition>) =
+            joining.map(|(at, queue)| (at, partition(queue))).unzip();
         drop(state);
         self.enlisting = true;
         let transactions = Arc::clone(transactions);
         self.events.spawn(async move {
             tokio::time::sleep(pause).await;
-            Event::Enlisted(queues, transactions.add(producer, &places).await)
+            Event::Enlisted(queues, transactions.add(producer, &partitions).await)
         });
     }
 

@@ -11,16 +11,13 @@ use std::time::Duration;
 
 use highwater_protocol::{
     AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopic, EndTxnRequest,
-    ErrorCode, InitProducerIdRequest,
+    ErrorCode, InitProducerIdRequest, TopicPartition,
 };
 
 use crate::KafkaError;
 use crate::cluster::{Cluster, Failure};
 use crate::coordinator::{Coordinator, KeyType};
 use crate::queue::Producer;
-
-/// A partition that shall be part of a transaction.
-pub(crate) type Place = (Arc<str>, i32);
 
 /// Why partitions are not in the transaction, and which of them is in the way, if one is.
 pub(crate) type NotAdded = (Option<usize>, Failure);
@@ -62,24 +59,28 @@ impl TransactionCoordinator {
     }
 
     /// Makes partitions part of the open transaction, which begins with the first of them.
-    pub(crate) async fn add(&self, producer: Producer, places: &[Place]) -> Result<(), NotAdded> {
+    pub(crate) async fn add(
+        &self,
+        producer: Producer,
+        partitions: &[TopicPartition],
+    ) -> Result<(), NotAdded> {
         let request = AddPartitionsToTxnRequest {
             v3_and_below_transactional_id: self.id.clone(),
             v3_and_below_producer_id: producer.id,
             v3_and_below_producer_epoch: producer.epoch,
-            v3_and_below_topics: by_topic(places),
+            v3_and_below_topics: by_topic(partitions),
         };
         let answer = self.coordinator.ask(&request).await.map_err(|failure| (None, failure))?;
-        match refusal(&answer, places) {
+        match refusal(&answer, partitions) {
             None => Ok(()),
             Some((at, code)) => {
-                let (topic, partition) = &places[at];
+                let refused = &partitions[at];
                 if code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION {
-                    let (topic, partition) = (topic.as_ref().to_owned(), *partition);
+                    let (topic, partition) = (refused.topic.to_string(), refused.partition);
                     let unknown = KafkaError::UnknownPartition { topic, partition };
                     return Err((Some(at), Failure::Final(unknown)));
                 }
-                let what = || format!("add {topic}-{partition} to a transaction of {}", self.id);
+                let what = || format!("add {refused} to a transaction of {}", self.id);
                 let checked = self.coordinator.check(code, what).await;
                 checked.map_err(|failure| (Some(at), failure))
             }
@@ -103,9 +104,9 @@ impl TransactionCoordinator {
     }
 }
 
-fn by_topic(places: &[Place]) -> Vec<AddPartitionsToTxnTopic> {
+fn by_topic(partitions: &[TopicPartition]) -> Vec<AddPartitionsToTxnTopic> {
     let mut topics: Vec<AddPartitionsToTxnTopic> = Vec::new();
-    for (name, partition) in places {
+    for TopicPartition { topic: name, partition } in partitions {
         match topics.iter_mut().find(|topic| topic.name == **name) {
             Some(topic) => topic.partitions.push(*partition),
             None => topics.push(AddPartitionsToTxnTopic {
@@ -117,10 +118,13 @@ fn by_topic(places: &[Place]) -> Vec<AddPartitionsToTxnTopic> {
     topics
 }
 
-/// The place that keeps all from being added, and why: what is said of the others is only that they
-/// were not tried. A place that the answer leaves out was not added either.
-fn refusal(answer: &AddPartitionsToTxnResponse, places: &[Place]) -> Option<(usize, ErrorCode)> {
-    let code = |(name, index): &Place| {
+/// The partition that keeps all from being added, and why: what is said of the others is only that
+/// they were not tried. One that the answer leaves out was not added either.
+fn refusal(
+    answer: &AddPartitionsToTxnResponse,
+    partitions: &[TopicPartition],
+) -> Option<(usize, ErrorCode)> {
+    let code = |TopicPartition { topic: name, partition: index }: &TopicPartition| {
         let topics = answer.results_by_topic_v3_and_below.iter();
         let told = topics
             .filter(|topic| topic.name == **name)
@@ -128,7 +132,7 @@ fn refusal(answer: &AddPartitionsToTxnResponse, places: &[Place]) -> Option<(usi
             .find(|told| told.partition_index == *index);
         told.map_or(ErrorCode::UNKNOWN_SERVER_ERROR, |told| told.partition_error_code)
     };
-    let codes = places.iter().map(code).enumerate().filter(|(_, code)| !code.is_ok());
+    let codes = partitions.iter().map(code).enumerate().filter(|(_, code)| !code.is_ok());
     codes.min_by_key(|(_, code)| *code == ErrorCode::OPERATION_NOT_ATTEMPTED)
 }
 
@@ -140,14 +144,19 @@ mod tests {
 
     use super::*;
 
-    fn places() -> Vec<Place> {
-        [("a", 0), ("b", 0), ("a", 1)].map(|(name, index)| (Arc::from(name), index)).into()
+    fn partitions() -> Vec<TopicPartition> {
+        [("a", 0), ("b", 0), ("a", 1)]
+            .map(|(topic, index)| TopicPartition::new(topic, index))
+            .into()
     }
 
     fn answer(codes: [ErrorCode; 3]) -> AddPartitionsToTxnResponse {
-        let told = places().into_iter().zip(codes).map(|((name, partition_index), code)| Topic {
-            name: name.as_ref().to_owned(),
-            results_by_partition: vec![Partition { partition_index, partition_error_code: code }],
+        let told = partitions().into_iter().zip(codes).map(|(told, code)| Topic {
+            name: told.topic.to_string(),
+            results_by_partition: vec![Partition {
+                partition_index: told.partition,
+                partition_error_code: code,
+            }],
         });
         let results_by_topic_v3_and_below = told.collect();
         AddPartitionsToTxnResponse { results_by_topic_v3_and_below, ..Default::default() }
@@ -155,7 +164,7 @@ mod tests {
 
     #[test]
     fn partitions_of_a_topic_are_asked_for_together() {
-        let topics = by_topic(&places());
+        let topics = by_topic(&partitions());
         let said: Vec<_> =
             topics.iter().map(|topic| (topic.name.as_str(), topic.partitions.as_slice())).collect();
         assert_eq!(said, [("a", &[0, 1][..]), ("b", &[0][..])]);
@@ -166,9 +175,9 @@ mod tests {
         let none = ErrorCode::NONE;
         let (skipped, denied) =
             (ErrorCode::OPERATION_NOT_ATTEMPTED, ErrorCode::TOPIC_AUTHORIZATION_FAILED);
-        assert_eq!(refusal(&answer([none; 3]), &places()), None);
+        assert_eq!(refusal(&answer([none; 3]), &partitions()), None);
         assert_eq!(
-            refusal(&answer([skipped, skipped, denied]), &places()),
+            refusal(&answer([skipped, skipped, denied]), &partitions()),
             Some((2, ErrorCode::TOPIC_AUTHORIZATION_FAILED))
         );
     }
@@ -176,6 +185,6 @@ mod tests {
     #[test]
     fn a_partition_that_the_answer_leaves_out_is_not_added() {
         let silent = AddPartitionsToTxnResponse::default();
-        assert_eq!(refusal(&silent, &places()), Some((0, ErrorCode::UNKNOWN_SERVER_ERROR)));
+        assert_eq!(refusal(&silent, &partitions()), Some((0, ErrorCode::UNKNOWN_SERVER_ERROR)));
     }
 }

@@ -80,7 +80,7 @@ impl Directory {
 
 /// What can be told of a data directory without taking it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum Occupancy {
     /// Nothing is there; a start makes it.
     Missing,
     /// It stands, in a format that this program reads, and nobody has it.
@@ -93,21 +93,21 @@ pub enum Standing {
 ///
 /// # Errors
 /// [`LogError::OtherVersion`], or of the disk.
-pub fn look(fs: &dyn FileSystem, dir: &Path) -> Result<Standing, LogError> {
+pub fn look(fs: &dyn FileSystem, dir: &Path) -> Result<Occupancy, LogError> {
     let exists = |path: &Path| fs.exists(path).map_err(LogError::io("open", path));
     let (meta, lock) = (dir.join(META), dir.join(LOCK));
     check_restored(fs, dir)?;
     if !exists(&meta)? {
-        return Ok(Standing::Missing);
+        return Ok(Occupancy::Missing);
     }
     if let Some(text) = durable_file::read_text(fs, &meta)? {
         parse_meta(&meta, &text)?;
     }
     if !exists(&lock)? {
-        return Ok(Standing::Free);
+        return Ok(Occupancy::Free);
     }
     let locked = fs.is_locked(&lock).map_err(LogError::io("open", &lock))?;
-    Ok(if locked { Standing::InUse } else { Standing::Free })
+    Ok(if locked { Occupancy::InUse } else { Occupancy::Free })
 }
 
 /// Refuses what a restore has left half done.

@@ -127,7 +127,7 @@ pub use backup::BackupSummary;
 pub use cleaner::CompactionConfig;
 pub use copy_error::CopyError;
 pub use counters::describe_metrics;
-pub use directory::{Standing, look};
+pub use directory::{Occupancy, look};
 pub use end_marker::{EndMarker, MarkerKind};
 pub use error::LogError;
 pub use fs::{Entry, File, FileSystem, Lock, OpenMode, RealFileSystem, Volume};

@@ -184,12 +184,12 @@ fn one_process_at_a_time() {
 fn a_look_says_who_has_the_folder_and_leaves_no_trace() {
     let bench = Bench::new();
     let lock = bench.dir.path().join(".lock");
-    assert_eq!(look(&RealFileSystem, bench.dir.path()).unwrap(), Standing::InUse);
+    assert_eq!(look(&RealFileSystem, bench.dir.path()).unwrap(), Occupancy::InUse);
     let Bench { log, dir } = bench;
     drop(log);
     fs::write(&lock, "1\n").unwrap();
     fs::set_permissions(&lock, fs::Permissions::from_mode(0o400)).unwrap();
-    assert_eq!(look(&RealFileSystem, dir.path()).unwrap(), Standing::Free);
+    assert_eq!(look(&RealFileSystem, dir.path()).unwrap(), Occupancy::Free);
     assert_eq!(fs::read_to_string(&lock).unwrap(), "1\n");
 }
 

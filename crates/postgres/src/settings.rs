@@ -457,7 +457,6 @@ impl Settings {
     pub(crate) fn new(config: &Config) -> Result<Self, ConnectorError> {
         check(config)?;
         let text = |name: &str| config.text(name).to_owned();
-        let millis = |name: &str| Duration::from_millis(config.int(name).unsigned_abs());
         Ok(Self {
             login: login(config),
             prefix: text("topic.prefix"),
@@ -484,10 +483,10 @@ impl Settings {
                 _ => Adopt::No,
             },
             placeholder: text("unavailable.value.placeholder"),
-            status_interval: millis("status.update.interval.ms"),
-            watch_interval: millis("slot.watch.interval.ms"),
+            status_interval: config.millis("status.update.interval.ms"),
+            watch_interval: config.millis("slot.watch.interval.ms"),
             wal_warn: config.int("slot.wal.warn.bytes").unsigned_abs(),
-            slot_timeout: millis("slot.create.timeout.ms"),
+            slot_timeout: config.millis("slot.create.timeout.ms"),
             record_limit: size(config, RECORD_LIMIT),
         })
     }

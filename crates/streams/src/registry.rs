@@ -19,7 +19,7 @@ use crate::time;
 
 /// What the connections of a stream are told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum Notice {
     /// Go on.
     Open,
     /// The configuration is another one now.
@@ -34,7 +34,7 @@ pub(crate) enum Standing {
 pub(crate) struct Stream {
     pub(crate) name: String,
     pub(crate) resource: Resource,
-    standing: watch::Sender<Standing>,
+    notice: watch::Sender<Notice>,
     sessions: Mutex<BTreeMap<u64, Arc<SessionStatus>>>,
 }
 
@@ -74,21 +74,21 @@ impl Stream {
         Arc::new(Self {
             name: name.to_owned(),
             resource,
-            standing: watch::Sender::new(Standing::Open),
+            notice: watch::Sender::new(Notice::Open),
             sessions: Mutex::default(),
         })
     }
 
-    pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
+    pub(crate) fn notice(&self) -> watch::Receiver<Notice> {
+        self.notice.subscribe()
     }
 
     pub(crate) fn sessions(&self) -> Vec<Arc<SessionStatus>> {
         self.sessions.lock().values().cloned().collect()
     }
 
-    fn end(&self, standing: Standing) {
-        self.standing.send_replace(standing);
+    fn end(&self, notice: Notice) {
+        self.notice.send_replace(notice);
     }
 }
 
@@ -152,7 +152,7 @@ impl Registry {
     pub(crate) fn put(&self, stream: Arc<Stream>) {
         let before = self.streams.write().insert(stream.name.clone(), stream);
         if let Some(before) = before {
-            before.end(Standing::Reconfigured);
+            before.end(Notice::Reconfigured);
         }
     }
 
@@ -160,13 +160,13 @@ impl Registry {
         self.unreadable.write().remove(name);
         let before = self.streams.write().remove(name);
         if let Some(before) = before {
-            before.end(Standing::Deleted);
+            before.end(Notice::Deleted);
         }
     }
 
     /// Ends all connections and waits until they are closed.
     pub(crate) async fn stop(&self) {
-        self.all().iter().for_each(|stream| stream.end(Standing::Stopping));
+        self.all().iter().for_each(|stream| stream.end(Notice::Stopping));
         let mut open = self.open.subscribe();
         // The sender lives in self, so the channel cannot close; sessions bound their own end.
         let closed = open.wait_for(|open| *open == 0);
@@ -187,7 +187,7 @@ impl Registry {
         begin: &Begin,
         quality_of_service: QualityOfService,
     ) -> Result<Admission, Refusal> {
-        if *stream.standing.borrow() == Standing::Stopping {
+        if *stream.notice.borrow() == Notice::Stopping {
             return Err(stopping());
         }
         let mut sessions = stream.sessions.lock();

@@ -14,7 +14,7 @@ use crate::opening::Start;
 use crate::peer::{self, Liveness};
 use crate::pump::Pump;
 use crate::qos::OnGone;
-use crate::registry::{Admission, Standing};
+use crate::registry::{Admission, Notice};
 use crate::tables::Descriptions;
 use crate::trail::Log;
 
@@ -34,12 +34,12 @@ impl Session {
     pub(crate) async fn run(self, socket: WebSocket) {
         let (peer, mut inbox) = peer::split(socket);
         let stream = &self.admission.stream;
-        let mut standing = stream.standing();
+        let mut notice = stream.notice();
         let silence = Duration::from_secs(stream.resource.tcp_keep_alive_timeout);
         let ping_every = self.limits.ping_every.min(silence / 3);
         let ending = tokio::select! {
             biased;
-            ending = told(&mut standing, &stream.name) => ending,
+            ending = told(&mut notice, &stream.name) => ending,
             ending = inbox.listen(&peer, Liveness { ping_every, silence }) => ending,
             ending = Pump::new(&self, &peer).run() => ending,
         };
@@ -65,10 +65,10 @@ impl Session {
 }
 
 /// Waits until the stream tells its connections to end.
-async fn told(standing: &mut watch::Receiver<Standing>, stream: &str) -> Ending {
-    match standing.wait_for(|standing| *standing != Standing::Open).await.as_deref() {
-        Ok(Standing::Stopping) | Err(_) => Ending::shutdown(),
-        Ok(Standing::Deleted) => Ending::deleted(stream),
-        Ok(Standing::Open | Standing::Reconfigured) => Ending::reconfigured(stream),
+async fn told(notice: &mut watch::Receiver<Notice>, stream: &str) -> Ending {
+    match notice.wait_for(|notice| *notice != Notice::Open).await.as_deref() {
+        Ok(Notice::Stopping) | Err(_) => Ending::shutdown(),
+        Ok(Notice::Deleted) => Ending::deleted(stream),
+        Ok(Notice::Open | Notice::Reconfigured) => Ending::reconfigured(stream),
     }
 }

@@ -40,7 +40,7 @@ pub(crate) const fn optional(
 
 /// One problem.
 pub(crate) fn wrong(key: &str, message: impl Into<String>) -> Problems {
-    vec![Problem { key: key.to_owned(), message: message.into() }]
+    vec![Problem::new(key, message)]
 }
 
 /// A list; of an item that stands there twice, as Connect has it, the first counts.

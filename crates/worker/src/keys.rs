@@ -352,7 +352,7 @@ impl TaskSettings {
     }
 
     fn of(config: &Config, worker: &WorkerConfig, creation: TopicCreation) -> Self {
-        let millis = |key| millis(config, key);
+        let millis = |key| config.millis(key);
         let give_up_after = (config.int(RETRY_TIMEOUT) >= 0).then(|| millis(RETRY_TIMEOUT));
         Self {
             tasks_max: u32::try_from(config.int(TASKS_MAX)).unwrap_or(1),
@@ -380,20 +380,16 @@ impl TaskSettings {
     }
 }
 
-fn millis(config: &Config, key: &str) -> Duration {
-    Duration::from_millis(config.int(key).unsigned_abs())
-}
-
 fn delivery(config: &Config, worker: &WorkerConfig) -> Delivery {
     if !worker.exactly_once.is_enabled() {
         return Delivery::AtLeastOnce;
     }
     let boundary = match config.text(TRANSACTION_BOUNDARY) {
-        "interval" => Boundary::Interval(millis(config, TRANSACTION_INTERVAL)),
+        "interval" => Boundary::Interval(config.millis(TRANSACTION_INTERVAL)),
         "connector" => Boundary::Connector,
         _ => Boundary::Poll,
     };
-    Delivery::ExactlyOnce(Transactions { boundary, timeout: millis(config, TRANSACTION_TIMEOUT) })
+    Delivery::ExactlyOnce(Transactions { boundary, timeout: config.millis(TRANSACTION_TIMEOUT) })
 }
 
 fn max_record_bytes(config: &Config) -> usize {

@@ -131,7 +131,7 @@ impl Plan {
         isolation::caught(plan).unwrap_or_else(|panic| {
             let scrub = worker.secrets.resolve(properties).map(|resolved| resolved.scrub);
             let panic = scrub.unwrap_or_default().text(&panic);
-            Err(vec![problem(
+            Err(vec![Problem::new(
                 keys::CLASS,
                 format!("checks this configuration in a way that {panic}"),
             )])
@@ -159,10 +159,12 @@ pub(crate) async fn within_time(
     });
     match tokio::time::timeout(limit, planning).await {
         Ok(Ok(plan)) => plan.map(Arc::new),
-        Ok(Err(error)) => Err(vec![problem(keys::CLASS, format!("could not be asked: {error}"))]),
+        Ok(Err(error)) => {
+            Err(vec![Problem::new(keys::CLASS, format!("could not be asked: {error}"))])
+        }
         Err(_) => {
             let message = format!("has not said within {limit:?} whether this configuration fits");
-            Err(vec![problem(keys::CLASS, message)])
+            Err(vec![Problem::new(keys::CLASS, message)])
         }
     }
 }
@@ -178,7 +180,7 @@ fn divide(
         pipeline::parse(connector.as_ref(), properties, worker)?;
     let topics = connector.topics(&config);
     if matches!(&topics.routing, Routing::Topic(topic) if topic.trim().is_empty()) {
-        return Err(vec![problem(ownership::key(&topics), "must not be empty".to_owned())]);
+        return Err(vec![Problem::new(ownership::key(&topics), "must not be empty".to_owned())]);
     }
     let named = settings.offsets_topic.as_deref();
     if let Some(problem) = offset_topics::problem(named, &worker.offsets_topic, &topics) {
@@ -186,8 +188,8 @@ fn divide(
     }
     let divided = if stored.is_empty() {
         let divided = connector.tasks(properties, &config, settings.tasks_max);
-        let divided =
-            divided.map_err(|error| vec![problem("configuration:", scrub.text(&error.what))])?;
+        let divided = divided
+            .map_err(|error| vec![Problem::new("configuration:", scrub.text(&error.what))])?;
         check_number(divided.len(), &settings)?;
         check_references(properties, &divided)?;
         divided
@@ -247,11 +249,11 @@ fn check_number(tasks: usize, settings: &TaskSettings) -> Result<(), Vec<Problem
             "is {max}, and the connector has generated {tasks} tasks; raise it, or set \
              tasks.max.enforce=false"
         );
-        return Err(vec![problem(keys::TASKS_MAX, message)]);
+        return Err(vec![Problem::new(keys::TASKS_MAX, message)]);
     }
     if tasks == 0 {
         let message = "leads to no task at all".to_owned();
-        return Err(vec![problem("configuration:", message)]);
+        return Err(vec![Problem::new("configuration:", message)]);
     }
     Ok(())
 }
@@ -266,7 +268,7 @@ fn check_references(given: &Properties, divided: &[Properties]) -> Result<(), Ve
         None => Ok(()),
         Some((key, _)) => {
             let message = "cannot be given by reference: the work is divided by it".to_owned();
-            Err(vec![problem(key, message)])
+            Err(vec![Problem::new(key, message)])
         }
     }
 }
@@ -278,21 +280,20 @@ fn check_partitions(tasks: &[Arc<Pipeline>]) -> Result<(), Vec<Problem>> {
     };
     if tasks.iter().enumerate().any(shared) {
         let message = "leads to two tasks with the same offset partition".to_owned();
-        return Err(vec![problem("configuration:", message)]);
+        return Err(vec![Problem::new("configuration:", message)]);
     }
     Ok(())
 }
 
 fn class<'a>(properties: &Properties, plugins: &'a Plugins) -> Result<&'a Plugin, Vec<Problem>> {
-    let class = properties
-        .get(keys::CLASS)
-        .ok_or_else(|| vec![problem(keys::CLASS, "is required and has no default".to_owned())])?;
+    let class = properties.get(keys::CLASS).ok_or_else(|| {
+        vec![Problem::new(keys::CLASS, "is required and has no default".to_owned())]
+    })?;
     plugins.find(class).ok_or_else(|| {
         let known = plugins.class_names();
-        vec![problem(keys::CLASS, format!("is {class}, which is not known here; known: {known}"))]
+        vec![Problem::new(
+            keys::CLASS,
+            format!("is {class}, which is not known here; known: {known}"),
+        )]
     })
-}
-
-fn problem(key: &str, message: String) -> Problem {
-    Problem { key: key.to_owned(), message }
 }

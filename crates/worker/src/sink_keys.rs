@@ -1,7 +1,6 @@
 //! Configuration keys of the worker that sinks alone may carry, under Kafka Connect's names.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
 use highwater_kafka::{ConsumerSettings, OffsetReset, Subscription};
@@ -210,7 +209,10 @@ impl SinkSettings {
         let dead_letters = dead_letters(&config).map_err(|problem| vec![problem])?;
         let consumer = consumer(name, task, &config, subscription);
         if consumer.heartbeat_interval * 3 > consumer.session_timeout {
-            return Err(vec![problem(HEARTBEAT, "is more than a third of session.timeout.ms")]);
+            return Err(vec![Problem::new(
+                HEARTBEAT,
+                "is more than a third of session.timeout.ms",
+            )]);
         }
         Ok(Self { consumer, dead_letters })
     }
@@ -219,8 +221,9 @@ impl SinkSettings {
 /// What is wrong with both keys is said of both, as Kafka Connect does.
 fn subscription(config: &Config) -> Result<Subscription, Vec<Problem>> {
     let (names, pattern) = (config.list(TOPICS), config.text(TOPICS_REGEX));
-    let both =
-        |ours: &str, theirs: &str| Err(vec![problem(TOPICS, ours), problem(TOPICS_REGEX, theirs)]);
+    let both = |ours: &str, theirs: &str| {
+        Err(vec![Problem::new(TOPICS, ours), Problem::new(TOPICS_REGEX, theirs)])
+    };
     match (names.is_empty(), pattern.is_empty()) {
         (true, true) => {
             both("is required, unless topics.regex is given", "is required, unless topics is given")
@@ -229,11 +232,11 @@ fn subscription(config: &Config) -> Result<Subscription, Vec<Problem>> {
             both("and topics.regex exclude each other", "and topics exclude each other")
         }
         (true, false) => Subscription::pattern(pattern, RESERVED).map_err(|error| {
-            vec![problem(TOPICS_REGEX, format!("is no regular expression: {error}"))]
+            vec![Problem::new(TOPICS_REGEX, format!("is no regular expression: {error}"))]
         }),
         (false, true) => match names.iter().find(|name| is_internal(name)) {
             Some(name) => {
-                Err(vec![problem(TOPICS, format!("names {name}, which is the server's own"))])
+                Err(vec![Problem::new(TOPICS, format!("names {name}, which is the server's own"))])
             }
             None => Ok(Subscription::Topics(names.into_iter().map(str::to_owned).collect())),
         },
@@ -243,10 +246,16 @@ fn subscription(config: &Config) -> Result<Subscription, Vec<Problem>> {
 fn dead_letters(config: &Config) -> Result<Option<DeadLetterSettings>, Problem> {
     let topic = config.text(DEAD_LETTERS);
     if is_internal(topic) {
-        return Err(problem(DEAD_LETTERS, format!("names {topic}, which is the server's own")));
+        return Err(Problem::new(
+            DEAD_LETTERS,
+            format!("names {topic}, which is the server's own"),
+        ));
     }
     if config.list(TOPICS).contains(&topic) {
-        return Err(problem(TOPICS, "has the topic that records go to which cannot be handled"));
+        return Err(Problem::new(
+            TOPICS,
+            "has the topic that records go to which cannot be handled",
+        ));
     }
     let headers = config.flag(DEAD_LETTER_HEADERS);
     Ok((!topic.is_empty()).then(|| DeadLetterSettings {
@@ -262,7 +271,6 @@ fn consumer(
     config: &Config,
     subscription: Subscription,
 ) -> ConsumerSettings {
-    let millis = |key| Duration::from_millis(config.int(key).unsigned_abs());
     let size = |key| usize::try_from(config.int(key)).unwrap_or(usize::MAX);
     let given = |key| Some(config.text(key)).filter(|text| !text.is_empty());
     let group = given(GROUP).map_or_else(|| sink_group(name), str::to_owned);
@@ -273,10 +281,10 @@ fn consumer(
             "none" => OffsetReset::None,
             _ => OffsetReset::Earliest,
         },
-        session_timeout: millis(SESSION),
-        heartbeat_interval: millis(HEARTBEAT),
-        max_poll_interval: millis(MAX_POLL_INTERVAL),
-        metadata_max_age: millis(METADATA_AGE),
+        session_timeout: config.millis(SESSION),
+        heartbeat_interval: config.millis(HEARTBEAT),
+        max_poll_interval: config.millis(MAX_POLL_INTERVAL),
+        metadata_max_age: config.millis(METADATA_AGE),
         max_poll_records: size(MAX_POLL_RECORDS),
         max_poll_bytes: size(FETCH_BYTES),
         max_fetch_bytes: u32::try_from(config.int(PARTITION_BYTES)).unwrap_or(u32::MAX),
@@ -287,10 +295,6 @@ fn consumer(
 /// The consumer group of a sink connector that names none.
 pub(crate) fn sink_group(connector: &str) -> String {
     format!("connect-{connector}")
-}
-
-fn problem(key: &str, message: impl Into<String>) -> Problem {
-    Problem { key: key.to_owned(), message: message.into() }
 }
 
 #[cfg(test)]

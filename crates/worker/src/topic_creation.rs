@@ -122,9 +122,9 @@ fn misnamed(names: &[&str]) -> Vec<Problem> {
     let mut seen = BTreeSet::new();
     let twice = names.iter().filter(|name| !seen.insert(**name));
     let mut problems: Vec<_> =
-        twice.map(|name| problem(GROUPS, format!("names {name} twice"))).collect();
+        twice.map(|name| Problem::new(GROUPS, format!("names {name} twice"))).collect();
     if names.len() > MOST_GROUPS {
-        problems.push(problem(GROUPS, format!("names more than {MOST_GROUPS} groups")));
+        problems.push(Problem::new(GROUPS, format!("names more than {MOST_GROUPS} groups")));
     }
     problems
 }
@@ -145,7 +145,7 @@ fn options<'a>(
             }
             None => {
                 let message = format!("belongs to no group that {GROUPS} names");
-                problems.push(problem(key, message));
+                problems.push(Problem::new(key, message));
             }
         }
     }
@@ -238,7 +238,7 @@ impl Reader<'_> {
     }
 
     fn refuse(&mut self, name: &str, option: &str, message: String) {
-        self.problems.push(problem(&format!("{PREFIX}{name}.{option}"), message));
+        self.problems.push(Problem::new(&format!("{PREFIX}{name}.{option}"), message));
     }
 }
 
@@ -246,10 +246,6 @@ impl Reader<'_> {
 fn whole<'a>(patterns: impl Iterator<Item = &'a str>) -> Result<RegexSet, regex::Error> {
     let whole = patterns.map(|pattern| format!("\\A(?:{pattern})\\z"));
     RegexSetBuilder::new(whole).size_limit(LARGEST_PATTERNS).build()
-}
-
-fn problem(key: &str, message: String) -> Problem {
-    Problem { key: key.to_owned(), message }
 }
 
 /// The type of a number of partitions or replicas in the reference; 0 is refused when it is read.

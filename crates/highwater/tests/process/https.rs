@@ -26,9 +26,10 @@ impl Authority {
         Self(issuer)
     }
 
-    /// Writes `NAME.pem` and `NAME.key` of a host.
-    pub fn host(&self, folder: &Path, name: &str, host: &str) {
-        self.sign(folder, name, CertificateParams::new([host.to_owned()]).unwrap());
+    /// Writes `NAME.pem` and `NAME.key` of a host that has these names.
+    pub fn host(&self, folder: &Path, name: &str, hosts: &[&str]) {
+        let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        self.sign(folder, name, CertificateParams::new(hosts).unwrap());
     }
 
     /// Writes `NAME.pem` and `NAME.key` of somebody whose subject is `CN=NAME,O=shop`.

@@ -3,12 +3,19 @@
 #![expect(unreachable_pub, reason = "shared by tests, each of which is a program")]
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 pub fn highwater(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
     command.args(arguments).env("HIGHWATER_LOG", "warn").stdin(Stdio::null());
     command
+}
+
+/// All that a command has said.
+#[allow(dead_code, reason = "by some of them")]
+pub fn text(output: &Output) -> String {
+    let both = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&both).into_owned()
 }
 
 /// A server that said where it is; killed when dropped.
