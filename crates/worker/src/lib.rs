@@ -13,9 +13,11 @@
 //! their operator wants it. The flow of a task, file by file: `runner` runs and restarts it,
 //! `opening` reads what is stored and checks it against the log (`tail`, `origin`), `task` polls
 //! and sends through an `outbox`, whose `ledger` says what may be stored and whose `task_topics`
-//! are made as they come; values go by way of `source_values`. A sink's task is `sink_task`. What
-//! converts and transforms, for both, is the `record_path`. `herder` changes what operators want,
-//! `rest` is Kafka Connect's REST API in front of it.
+//! are made as they come; values go by way of `source_values`. A sink's task is `sink_task`, and
+//! `sink_delivery` what it does with what it has read. What converts and transforms, for both, is
+//! the `record_path`. `herder` changes what operators want, `runners` has the connectors' runners
+//! and knows which part of the work is this worker's, `rest` is Kafka Connect's REST API in front
+//! of it.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -115,6 +117,7 @@ mod secret_providers;
 mod secrets;
 mod settings;
 mod sink_batch;
+mod sink_delivery;
 mod sink_desk;
 mod sink_keys;
 mod sink_ledger;
@@ -131,6 +134,7 @@ mod tail;
 mod target_state;
 mod task;
 mod task_configs;
+mod task_settings;
 mod task_topics;
 mod tolerance;
 mod topic_creation;

@@ -11,11 +11,12 @@ use crate::WorkerConfig;
 use crate::client_overrides::{self, without_overrides};
 use crate::exactly_once;
 use crate::isolation::isolated;
-use crate::keys::{self, TaskSettings};
+use crate::keys;
 use crate::record_keys::{self, record_keys, without_parts};
 use crate::record_path::RecordPath;
 use crate::scrub::Scrub;
 use crate::secret_providers::Resolved;
+use crate::task_settings::TaskSettings;
 use crate::topic_creation;
 
 /// Flat text properties, as Kafka Connect keeps them.

@@ -9,7 +9,7 @@ use highwater_connector::{
 use crate::WorkerConfig;
 use crate::client_overrides::{WithoutEffect, without_effect};
 use crate::isolation;
-use crate::keys::{self, TaskSettings};
+use crate::keys;
 use crate::offset_topics;
 use crate::ownership;
 use crate::pipeline::{self, Parsed, Pipeline, Properties};
@@ -20,6 +20,7 @@ use crate::scrub::Scrub;
 use crate::sink_keys::sink_keys;
 use crate::sink_opening::SinkPipeline;
 use crate::task_configs;
+use crate::task_settings::TaskSettings;
 
 /// What a run of one task needs to know.
 #[derive(Clone)]

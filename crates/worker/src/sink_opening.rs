@@ -13,7 +13,7 @@ use crate::WorkerConfig;
 use crate::client_overrides::{self, without_overrides};
 use crate::cluster::Cluster;
 use crate::dead_letters::DeadLetters;
-use crate::keys::{self, TaskSettings};
+use crate::keys;
 use crate::meter::TaskMeter;
 use crate::pipeline::Properties;
 use crate::record_keys::{record_keys, without_parts};
@@ -27,6 +27,7 @@ use crate::sink_keys::{SinkSettings, sink_keys};
 use crate::sink_task::RunningSink;
 use crate::status::Status;
 use crate::task::StopSignal;
+use crate::task_settings::TaskSettings;
 use crate::tolerance::Tolerance;
 
 /// What a dead letter's headers may add to its record.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use highwater_connector::{ConnectorError, Retry};
 
 use crate::backoff::Backoff;
-use crate::keys::TaskSettings;
 use crate::record_keys::ErrorSettings;
+use crate::task_settings::TaskSettings;
 
 /// What was being done with a record, under Kafka Connect's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

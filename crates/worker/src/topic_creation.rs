@@ -257,7 +257,7 @@ pub(crate) const fn count(max: i64) -> KeyType {
 mod tests {
     use super::*;
     use crate::WorkerConfig;
-    use crate::keys::TaskSettings;
+    use crate::task_settings::TaskSettings;
 
     fn read(pairs: &[(&str, &str)]) -> Result<TopicCreation, Vec<Problem>> {
         let worker = WorkerConfig::new("127.0.0.1:9092", "w");
