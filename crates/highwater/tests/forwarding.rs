@@ -247,6 +247,19 @@ async fn what_cannot_be_brought_there_safely_is_refused_by_name() {
             assert!(!answer.contains(&bench.token), "{answer}");
         }
     }
+    // The doctor tells it before anybody needs it.
+    let strange = bench.server("host", &Calls { ca: Some("other-ca.pem"), ..WHOLE });
+    let doctor = ("GET", "/highwater/v1/doctor");
+    for (worker, other) in [(&strange, &leader), (&leader, &strange)] {
+        let (_, report) = settled(|| bench.ask((worker, "ops"), doctor, &[], "")).await;
+        let report = body(&report);
+        let findings = report["findings"].as_array().unwrap();
+        let told = findings.iter().any(|finding| {
+            finding["code"] == "WORKER_TLS_FAILED"
+                && finding["subject"] == format!("worker localhost:{}", other.port)
+        });
+        assert_eq!(told, worker.port == strange.port, "{report}");
+    }
     let (_, status) = bench.ask((&leader, "ops"), ("GET", "/connectors/a/status"), &[], "").await;
     assert_eq!(body(&status)["connector"]["state"], "STOPPED", "nothing of it was done: {status}");
 }

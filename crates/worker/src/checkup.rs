@@ -17,6 +17,8 @@ use crate::herder::Herder;
 use crate::looking::silent;
 use crate::pipeline::Pipeline;
 use crate::plan::TaskPlan;
+use crate::rest_error::Refusal;
+use crate::rest_forward;
 use crate::scrub::Scrub;
 use crate::secrets;
 use crate::status::{ConnectorStatus, Seen, State, Status};
@@ -35,10 +37,38 @@ pub(crate) const NOT_RUNNING: &str = "CONNECTOR_NOT_RUNNING";
 pub(crate) async fn examine(herder: &Arc<Herder>) -> Vec<Finding> {
     let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
     let mut found = herder.folder.findings();
+    found.extend(of_workers(herder).await);
     // Boxed: with a source's connection inside, it is too deep for a type.
     let looks = names.into_iter().map(|name| Box::pin(of_connector(Arc::clone(herder), name)));
     found.extend(together(looks).await);
     found
+}
+
+/// Other workers of the group that are not reached from here.
+async fn of_workers(herder: &Herder) -> Vec<Finding> {
+    let Some(sharing) = &herder.config.sharing else { return Vec::new() };
+    let others = herder.standing().others(&herder.config.worker_id);
+    let looks = others.into_iter().map(|worker| {
+        let tls = sharing.tls.clone();
+        async move {
+            let refused = rest_forward::reach(&worker.url, &tls).await.err();
+            refused.map(|refusal| unreached(&worker.id, &refusal)).into_iter().collect()
+        }
+    });
+    together(looks).await
+}
+
+fn unreached(worker_id: &str, refusal: &Refusal) -> Finding {
+    let (code, what) = match refusal {
+        Refusal::Unreached { url, why } => {
+            ("WORKER_UNREACHED", format!("it cannot be reached at {url}: {why}"))
+        }
+        other => ("WORKER_TLS_FAILED", other.message()),
+    };
+    let reason = "requests that come here and are its to do fail; tasks run on";
+    let remedy =
+        format!("highwater explain {code}; and run highwater doctor --url of {worker_id}, too");
+    Finding::new(Severity::Warning, code, what, reason, remedy).about(format!("worker {worker_id}"))
 }
 
 /// What is found, in the order of those who look.

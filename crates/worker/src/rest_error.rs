@@ -45,6 +45,13 @@ pub(crate) enum Refusal {
     Invalid(Vec<Problem>),
     /// 409: nobody can do it until the workers have shared out their work.
     Rebalancing(String),
+    /// 409: the worker that has to do it cannot be reached.
+    Unreached {
+        /// Where that worker is.
+        url: String,
+        /// Why not.
+        why: String,
+    },
     /// 421: the worker that has to do it would not know who asks.
     CallerUnknownThere {
         /// Where that worker is.
@@ -83,7 +90,7 @@ impl Refusal {
 
     /// The worker that has to make a change cannot be reached.
     pub(crate) fn unreached(url: &str, why: &str) -> Self {
-        Self::Rebalancing(format!("{NO_LEADER}: the worker at {url} cannot be reached: {why}"))
+        Self::Unreached { url: url.to_owned(), why: why.to_owned() }
     }
 
     fn status(&self) -> StatusCode {
@@ -92,7 +99,8 @@ impl Refusal {
             Self::Exists(_)
             | Self::Declared { .. }
             | Self::GroupInUse { .. }
-            | Self::Rebalancing(_) => StatusCode::CONFLICT,
+            | Self::Rebalancing(_)
+            | Self::Unreached { .. } => StatusCode::CONFLICT,
             Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
                 StatusCode::BAD_REQUEST
             }
@@ -113,6 +121,9 @@ impl Refusal {
             | Self::Broken(text)
             | Self::Rebalancing(text)
             | Self::Http(_, text) => text.clone(),
+            Self::Unreached { url, why } => {
+                format!("{NO_LEADER}: the worker at {url} cannot be reached: {why}")
+            }
             Self::CallerUnknownThere { url, caller } => format!(
                 "the worker at {url} has to do this, and {caller} is known here by a client certificate, \
                  which cannot be passed on"
@@ -214,7 +225,7 @@ impl Refusal {
                 "what is in the log; whether this request did what it asks for is not known",
                 "look whether it is done, then at the server's log lines, and report them",
             ),
-            Self::Rebalancing(_) => {
+            Self::Rebalancing(_) | Self::Unreached { .. } => {
                 parts("WORKERS_REBALANCING", UNCHANGED, "send the request again in a few seconds")
             }
             Self::CallerUnknownThere { url, .. } => parts(
@@ -297,6 +308,7 @@ mod tests {
             Refusal::Rebalancing(text()),
             Refusal::CallerUnknownThere { url: text(), caller: text() },
             Refusal::Untrusted { url: text(), why: text() },
+            Refusal::Unreached { url: text(), why: text() },
             Refusal::Http(StatusCode::NOT_FOUND, text()),
             Refusal::Http(StatusCode::IM_A_TEAPOT, text()),
         ] {

@@ -28,6 +28,10 @@ use crate::rest_error::Refusal;
 /// How long another worker may take to be connected to.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What a server answers without a login, and how long it may take for it.
+const PROBE: &str = "/highwater/v1/health/live";
+const PROBE_TIMEOUT: Duration = Duration::from_secs(8);
+
 /// No body that goes there or comes back is longer.
 const LONGEST_BODY: usize = 16 << 20;
 
@@ -187,6 +191,20 @@ async fn bring(url: &str, tls: &Tls, parts: Parts, body: Body) -> Result<Respons
     let stream = connect(&there).await?;
     let asked = Asked { method: parts.method, path, headers: parts.headers, behalf };
     exchange(&there, stream, asked, body.to_bytes()).await
+}
+
+/// Tries whether another worker is reached and answers, whatever that is.
+///
+/// # Errors
+/// Why it is not.
+pub(crate) async fn reach(url: &str, tls: &Tls) -> Result<(), Refusal> {
+    let there = There::new(url, tls)?;
+    let headers = HeaderMap::new();
+    let asked = Asked { method: Method::GET, path: PROBE.to_owned(), headers, behalf: None };
+    let answer = async { exchange(&there, connect(&there).await?, asked, Bytes::new()).await };
+    let silent = format!("no answer within {} ms", PROBE_TIMEOUT.as_millis());
+    let answered = timeout(PROBE_TIMEOUT, answer).await;
+    answered.unwrap_or_else(|_| Err(Refusal::unreached(url, &silent))).map(drop)
 }
 
 struct Asked {

@@ -91,6 +91,17 @@ impl Standing {
         }
     }
 
+    /// The workers of the group beside the one of this name, as far as they are known.
+    pub(crate) fn others(&self, worker_id: &str) -> Vec<Peer> {
+        match self {
+            Self::Alone | Self::Out => Vec::new(),
+            Self::In(membership) => {
+                let others = membership.workers.iter().filter(|worker| worker.id != worker_id);
+                others.cloned().collect()
+            }
+        }
+    }
+
     pub(crate) const fn generation(&self) -> i32 {
         match self {
             Self::Alone | Self::Out => ALONE,
@@ -153,6 +164,7 @@ mod tests {
         let told = standing(vec![peer], BTreeSet::new());
         assert_eq!(told.whereabouts("a:1"), Whereabouts::At("https://a:1".to_owned()));
         assert_eq!(told.whereabouts("b:1"), Whereabouts::Gone);
+        assert_eq!((told.others("a:1").len(), told.others("b:1").len()), (0, 1));
         for standing in [Standing::Alone, Standing::Out, standing(Vec::new(), BTreeSet::new())] {
             assert_eq!(standing.whereabouts("b:1"), Whereabouts::Unknown, "{standing:?}");
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use highwater_connector::Finding;
 use highwater_kafka::{
     Consumer, ConsumerSettings, OutgoingRecord, Subscription, Tls, WriterSettings, at_least_once,
 };
@@ -133,6 +134,33 @@ async fn workers_share_tasks_and_any_of_them_answers() {
     one.worker.shutdown().await;
 }
 
+/// What a worker finds not to be reached.
+async fn unreached(life: &Life) -> Vec<String> {
+    let found: Vec<Finding> = life.worker.examine().await;
+    let found = found.into_iter().filter(|finding| finding.code == "WORKER_UNREACHED");
+    found.map(|finding| finding.subject).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_not_where_it_says_is_found_before_it_is_needed() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let (one, at) = (sharer(&bench).await, listener().await);
+    let mut astray = sharing(&bench, &at);
+    // A port that nobody listens on.
+    let nowhere = listener().await.local_addr().unwrap();
+    astray.sharing.as_mut().unwrap().url = format!("http://{nowhere}");
+    let two = Life::start_on(astray, &bench.server, at).await;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let expected = format!("worker {}", two.api.url.trim_start_matches("http://"));
+    while unreached(&one).await != [expected.as_str()] {
+        assert!(tokio::time::Instant::now() < deadline, "it is not told");
+    }
+    assert_eq!(unreached(&two).await, [""; 0]);
+    for life in [one, two] {
+        life.worker.shutdown().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_dead_worker_had_moves_to_the_others() {
     let bench = Bench::start(Server::new(5, 7)).await;
@@ -195,6 +223,7 @@ async fn each_worker_tells_of_what_the_others_run() {
     let found = two.worker.examine().await;
     let gone = found.iter().find(|finding| finding.code == "WORKER_GONE").expect("it is told");
     assert!(gone.what.starts_with("old:1, which had it"), "{gone:?}");
+    assert_eq!(unreached(&two).await, [""; 0], "both are reached");
     let health = two.api.get("/health").await.expect(200)["highwater"].clone();
     assert_eq!(health["others"]["gone"][0]["task"], 7, "{health}");
     for life in [one, two] {
