@@ -33,8 +33,9 @@ MAY_USE = {
     **{system: {"connector"} for system in SYSTEMS},
 }
 TOP = "highwater"
-# What a crate's tests alone may use besides: the embedded log stands in for a cluster.
-TESTS_MAY_USE = {"broker", "log"}
+# What a crate's tests alone may use besides: the embedded log stands in for a cluster, and a test for one
+# that answers as it says.
+TESTS_MAY_USE = {"broker", "log", "protocol"}
 
 LONGEST_FILE = 900
 MEDIAN_FILE = 150
