@@ -165,6 +165,7 @@ def loggers(both):
         both.call("PUT", "/admin/loggers/root", body)
         both.call("PUT", "/admin/loggers/root?scope=cluster", body)
     both.call("PUT", "/admin/loggers/nowhere.x", {"level": "INFO"})
+    both.call("PUT", "/admin/loggers/nowhere.x", {"level": "DEBUG"})
     both.call("PUT", "/admin/loggers/root?scope=cluster", {"level": "INFO"})
     for scope in ["worker", "WORKER", "galaxy"]:
         both.call("PUT", f"/admin/loggers/root?scope={scope}", {"level": "info"})
@@ -211,6 +212,7 @@ def validation(both):
                        "errors.tolerance": "some", "errors.retry.timeout": "x", "key.converter": "Nope",
                        "transforms": "a", "name": "  shop ", "tasks.max.enforce": "maybe"}.items():  # fmt: skip
         validate(SOURCE, {**named, key: value})
+    validate(SOURCE, {**named, "topic": "a/b"})
     validate(SOURCE, {**named, "connector.plugin.version": "9"})
     validate(SOURCE, {**named, "tasks.max": 3})
     validate(SOURCE, {**named, "connector.class": SINK})
@@ -222,6 +224,8 @@ def validation(both):
                        "errors.deadletterqueue.topic.replication.factor": "x", "errors.tolerance": "all",
                        "errors.deadletterqueue.context.headers.enable": "x"}.items():  # fmt: skip
         validate(SINK, {**read, key: value})
+    validate(SINK, {**read, "topics": "lines,a/b"})
+    validate(SINK, {**read, "errors.deadletterqueue.topic.name": "a/b"})
     validate(SINK, {"name": "shop", "topics.regex": "*", "file": both.file("out.txt")})
     for key, value in {"acks": "1", "linger.ms": "50", "compression.type": "zstd", "sasl.jaas.config": "x",
                        "bootstrap.servers": "nowhere:9092", "no.such.setting": "x"}.items():  # fmt: skip

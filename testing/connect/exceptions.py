@@ -92,10 +92,12 @@ def _(call, difference):
 
 @named(
     "offsets-of-what-exists",
-    "An offset of a sink for a topic or partition that does not exist is the client's mistake: 400, and nothing is changed. Kafka Connect answers 500, and has stored the others.",
+    "An offset of a sink for a topic or partition that does not exist is the client's mistake: 400, and nothing is changed. That there shall be none is done. Kafka Connect answers 500 to both, and has stored the others.",
 )
 def _(call, difference):
-    return call.method == "PATCH" and call.path.endswith("/store/offsets") and (call.judge.status, call.ours.status) == (500, 400)
+    wanted = 200 if '"offset": null' in (call.body or "") else 400
+    is_edit = call.method == "PATCH" and call.path.endswith("/store/offsets")
+    return is_edit and (call.judge.status, call.ours.status) == (500, wanted)
 
 
 @named("control-characters", "A message does not repeat control characters, which would be those of a terminal.")
@@ -228,6 +230,24 @@ def _(call, difference):
 def _(call, difference):
     key = "tabel.include.list"
     return bool(given(call, key)) and (difference.at == ".error_count" or difference.at.startswith(f".configs[{key}]"))
+
+
+@named(
+    "loggers-that-are",
+    "A name that can be no logger's, such as that of a Java class, changes nothing, and the answer is an empty list. Kafka Connect makes a logger of every name.",
+)
+def _(call, difference):
+    return call.method == "PUT" and call.path == "/admin/loggers/nowhere.x" and difference.kind == "missing"
+
+
+@named(
+    "topic-names-are-checked",
+    "A topic that no topic can be called is refused under its key, be it of records, of dead letters or of a sink. Kafka Connect finds that when the task runs.",
+)
+def _(call, difference):
+    names = [given(call, key) for key in ("topic", "topics", "errors.deadletterqueue.topic.name")]
+    of_name = difference.at == ".error_count" or re.match(r"\.configs\[(topic|topics|errors\.deadletterqueue\.topic\.name)\]", difference.at)
+    return any("/" in name for name in names) and of_name
 
 
 def page_with(listed):

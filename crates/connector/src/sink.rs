@@ -13,7 +13,7 @@ use bytes::Bytes;
 use highwater_data::{Header, SchemaAndValue};
 use highwater_protocol::TopicPartition;
 
-use crate::{Claim, Config, ConfigDef, ConnectorError, Fact};
+use crate::{Claim, Config, ConfigDef, ConnectorError, Fact, Problem};
 
 /// The next offset to read, by partition: every record below it is meant, none from it on.
 pub type SinkOffsets = BTreeMap<TopicPartition, i64>;
@@ -61,6 +61,12 @@ pub trait SinkConnector: Send + Sync {
 
     /// The configuration it takes, without the worker's own keys (`topics` among them).
     fn config(&self) -> &ConfigDef;
+
+    /// What is wrong with values that each fit their key, by the key that is at fault. What is wrong
+    /// with the whole alone, [`Self::task`] says.
+    fn problems(&self, _config: &Config) -> Vec<Problem> {
+        Vec::new()
+    }
 
     /// What only one connector may use, such as a file that is written. The worker refuses a second
     /// one that claims the same.

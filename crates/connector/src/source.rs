@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Claim, Config, ConfigDef, ConnectorError, Fact, Finding, Generation, Hold, Position,
+    Claim, Config, ConfigDef, ConnectorError, Fact, Finding, Generation, Hold, Position, Problem,
     SourceItem, SourceOffset, SourcePartition, TableDescription,
 };
 
@@ -170,6 +170,12 @@ pub trait SourceConnector: Send + Sync {
     ) -> Result<Vec<Finding>, ConnectorError> {
         let _ = (config, offset);
         Ok(Vec::new())
+    }
+
+    /// What is wrong with values that each fit their key, by the key that is at fault. What is wrong
+    /// with the whole alone, [`Self::task`] says.
+    fn problems(&self, _config: &Config) -> Vec<Problem> {
+        Vec::new()
     }
 
     /// What only one connector may use, such as a replication slot of a server. The worker refuses

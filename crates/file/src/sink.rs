@@ -6,13 +6,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use highwater_connector::{
     AllowedPaths, Claim, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, Fact, Importance,
-    KeyType, LogRecord, SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask, Value, text,
+    KeyType, LogRecord, Problem, SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask,
+    Value, text,
 };
 
 use crate::error;
+use crate::source::{FILE, file_problem};
 use crate::writer::Writer;
 
-const FILE: &str = "file";
+const NO_OUTPUT: &str = "standard output is not written by a server";
 
 /// The file sink: the value of each record becomes a line at the end of a file.
 pub struct FileSinkConnector {
@@ -57,6 +59,11 @@ impl SinkConnector for FileSinkConnector {
         &self.def
     }
 
+    fn problems(&self, config: &Config) -> Vec<Problem> {
+        let problem = file_problem(&self.allowed, config.text(FILE), NO_OUTPUT);
+        problem.into_iter().collect()
+    }
+
     fn claims(&self, config: &Config) -> Vec<Claim> {
         let path = Self::path(config);
         let place = self.allowed.resolve(&path).unwrap_or(path);
@@ -66,7 +73,7 @@ impl SinkConnector for FileSinkConnector {
     fn task(&self, config: &Config) -> Result<Box<dyn SinkTask>, ConnectorError> {
         let path = Self::path(config);
         if config.text(FILE).trim().is_empty() {
-            let what = "file is empty; standard output is not written by a server".to_owned();
+            let what = format!("file is empty; {NO_OUTPUT}");
             let kind = ErrorKind::Configuration;
             return Err(ConnectorError::stop("CONFIG_INVALID", kind, what, "set file"));
         }

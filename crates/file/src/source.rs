@@ -1,12 +1,12 @@
 //! The kind of source.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use highwater_connector::{
     AllowedPaths, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind, ExactlyOnce, Importance,
-    KeyType, OffsetChange, OffsetVerdict, RecordForm, Routing, SourceConnector, SourceOffset,
-    SourcePartition, SourceTask, Topics,
+    KeyType, OffsetChange, OffsetVerdict, Problem, RecordForm, Routing, SourceConnector,
+    SourceOffset, SourcePartition, SourceTask, Topics,
 };
 use serde_json::Map;
 
@@ -14,8 +14,9 @@ use crate::error;
 use crate::reader::Bounds;
 use crate::source_task::FileSourceTask;
 
-const FILE: &str = "file";
+pub(crate) const FILE: &str = "file";
 const TOPIC: &str = "topic";
+const NO_INPUT: &str = "standard input is not read by a server";
 const BATCH: &str = "batch.size";
 const LONGEST: &str = "line.max.bytes";
 
@@ -86,6 +87,18 @@ pub(crate) fn offset_of(position: u64) -> SourceOffset {
     offset
 }
 
+/// Why a connector may not open this file; `none` says why it must name one.
+pub(crate) fn file_problem(allowed: &AllowedPaths, file: &str, none: &str) -> Option<Problem> {
+    let problem = |message: String| Some(Problem::new(FILE, message));
+    if file.trim().is_empty() {
+        return problem(format!("is empty; {none}"));
+    }
+    match allowed.resolve(Path::new(file)) {
+        Ok(_) => None,
+        Err(error) => problem(format!("may not be opened: {error}")),
+    }
+}
+
 fn required<'a>(config: &'a Config, key: &str, why: &str) -> Result<&'a str, ConnectorError> {
     let value = config.text(key);
     if !value.trim().is_empty() {
@@ -117,6 +130,11 @@ impl SourceConnector for FileSourceConnector {
 
     fn config(&self) -> &ConfigDef {
         &self.def
+    }
+
+    fn problems(&self, config: &Config) -> Vec<Problem> {
+        let problem = file_problem(&self.allowed, config.text(FILE), NO_INPUT);
+        problem.into_iter().collect()
     }
 
     fn partition(&self, config: &Config) -> SourcePartition {
@@ -178,7 +196,7 @@ impl SourceConnector for FileSourceConnector {
     }
 
     fn task(&self, config: &Config) -> Result<Box<dyn SourceTask>, ConnectorError> {
-        let file = required(config, FILE, "standard input is not read by a server")?;
+        let file = required(config, FILE, NO_INPUT)?;
         let topic = required(config, TOPIC, "the lines must go somewhere")?;
         let path = PathBuf::from(file);
         self.allowed.resolve(&path).map_err(|error| error::failed(&path, "read", &error))?;

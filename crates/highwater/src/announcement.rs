@@ -116,6 +116,15 @@ mod tests {
     }
 
     #[test]
+    fn with_tls_every_address_is_https() {
+        let http = "127.0.0.1:8083".parse().unwrap();
+        let log = LogPlace::Cluster("Kafka at a:1".to_owned());
+        let said = text(&Places { log, http, secure: true });
+        assert!(said.contains("https://127.0.0.1:8083/metrics"), "{said}");
+        assert!(said.contains("--url https://") && !said.contains("http://"), "{said}");
+    }
+
+    #[test]
     fn the_commands_name_the_server_where_it_is_not_at_the_default() {
         assert!(!commands("http", DEFAULT_HTTP).contains("--url"));
         let other = commands("http", "127.0.0.1:1");

@@ -73,6 +73,11 @@ impl Api {
                     .kept("nothing was changed: nothing was asked")
                     .remedy("start one with `highwater server`, or name its address with --url; highwater doctor looks for the cause")
             }
+            Unanswered::Untrusted(cause) => {
+                failed(UNREACHABLE, format!("{url} cannot be trusted: {cause}"))
+                    .kept("nothing was changed: nothing was asked")
+                    .remedy("name the file of the authority that signed its certificate with --ca-file, and the server in --url as its certificate does; http where it has no TLS")
+            }
             Unanswered::Silent(cause) => {
                 failed(SERVER_SILENT, format!("{url} was connected to and gave no answer: {cause}"))
                     .kept("what was asked for may be done or not; the server goes on with it")
@@ -189,6 +194,23 @@ mod tests {
             assert!(failure.remedy.contains(remedy), "{}", failure.remedy);
             assert!(!format!("{failure:?}").contains("s3cret"), "{failure:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn who_cannot_be_trusted_is_so_with_the_way_to_trust() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let cli = Cli::parse_from(["highwater", "--url", &url, "doctor"]);
+        let api = Api::of(&cli).unwrap();
+        let speaks_no_tls = async {
+            use tokio::io::AsyncWriteExt as _;
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        };
+        let (asked, ()) = tokio::join!(api.get("/"), speaks_no_tls);
+        let failure = asked.unwrap_err();
+        assert_eq!((failure.exit, failure.code.as_str()), (Exit::Unreachable, UNREACHABLE));
+        assert!(failure.remedy.contains("--ca-file"), "{failure:?}");
     }
 
     #[tokio::test]

@@ -28,6 +28,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub(crate) enum Unanswered {
     /// Nobody could be connected to: nothing was asked.
     Unreachable(String),
+    /// Somebody was connected to who cannot be trusted, or does not speak TLS: nothing was asked.
+    Untrusted(String),
     /// The connection gave none.
     Silent(String),
 }
@@ -61,17 +63,23 @@ impl Server {
     pub(crate) async fn connect(&self) -> Result<Box<dyn Stream>, Unanswered> {
         let (host, port) = self.address();
         let connecting = async {
-            let tcp = TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
+            let tcp = TcpStream::connect((host, port)).await;
+            let tcp = tcp.map_err(|error| Unanswered::Unreachable(error.to_string()))?;
             // Small requests, each of which waits for its answer.
             let _ = tcp.set_nodelay(true);
             Ok(match &self.tls {
                 None => Box::new(tcp) as Box<dyn Stream>,
-                Some(tls) => Box::new(highwater_kafka::encrypt(tls, host, tcp).await?),
+                Some(tls) => {
+                    let encrypted = highwater_kafka::encrypt(tls, host, tcp).await;
+                    Box::new(encrypted.map_err(Unanswered::Untrusted)?)
+                }
             })
         };
         let connected = timeout(CONNECT, connecting).await;
-        let silent = |_| Err(format!("no connection within {} s", CONNECT.as_secs()));
-        connected.unwrap_or_else(silent).map_err(Unanswered::Unreachable)
+        connected.unwrap_or_else(|_| {
+            let silent = format!("no connection within {} s", CONNECT.as_secs());
+            Err(Unanswered::Unreachable(silent))
+        })
     }
 
     /// A request for a WebSocket, whose client reads the whole address.

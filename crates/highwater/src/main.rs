@@ -20,6 +20,7 @@ mod doctor;
 mod embedded;
 mod explain;
 mod failure;
+mod folders;
 mod guard;
 mod http;
 mod http_access;

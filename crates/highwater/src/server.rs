@@ -24,6 +24,7 @@ use crate::cli::ServerFlags;
 use crate::copy_jobs::CopyJobs;
 use crate::embedded::Embedded;
 use crate::failure::{Exit, Failure};
+use crate::folders;
 use crate::http::{self, Gate};
 use crate::http_listener;
 use crate::kafka;
@@ -67,6 +68,7 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
             Some(_) => settings.sharing.check_files()?,
             None => drop(settings.kafka_guard.open(&users)?),
         }
+        folders::check(&settings)?;
         return Ok(output::line(&settings.text())?);
     }
     let log_levels = logging::start(&settings)?;

@@ -113,6 +113,11 @@ impl SharingSettings {
         Ok(settings)
     }
 
+    /// The topics of configurations, offsets and statuses.
+    pub(crate) fn topics(&self) -> [&str; 3] {
+        [&self.configs_topic, &self.offsets_topic, &self.status_topic].map(String::as_str)
+    }
+
     /// The host under which other servers reach this one.
     pub(crate) fn host(&self) -> Option<String> {
         guard::host_name(authority(self.url.as_deref()?))

@@ -133,6 +133,11 @@ pub(crate) struct WorkerSettings {
 }
 
 impl WorkerSettings {
+    /// The folder whose files are connectors.
+    pub(crate) const fn connectors_dir(&self) -> Option<&PathBuf> {
+        self.connectors_dir.as_ref()
+    }
+
     /// Reads a checked configuration.
     ///
     /// # Errors

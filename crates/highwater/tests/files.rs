@@ -171,6 +171,7 @@ fn files_elsewhere_and_standard_streams_are_refused() {
         let refused = server.create(dir, "lines", source(Path::new(file)));
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && said.contains(why), "{file}: {said}");
+        assert!(said.contains("\nfile "), "under its key: {said}");
     }
 }
 

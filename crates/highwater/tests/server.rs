@@ -360,12 +360,20 @@ fn settings_can_be_checked_without_a_start() {
         highwater(&["server", "--check", "--config", config.to_str().unwrap()]).output().unwrap()
     };
     std::fs::write(&config, "data_dir = 'd'").unwrap();
-    assert!(check().status.success());
+    let said = check();
+    assert!(said.status.success());
+    let said = String::from_utf8(said.stdout).unwrap();
+    for part in ["group of workers", "highwater.configs, highwater.offsets, highwater.status"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     assert!(!folder.path().join("d").exists() && !Path::new("d").exists());
     std::fs::write(&config, "data_dri = 'd'").unwrap();
     let refused = check();
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("did you mean data_dir?"), "{}", stderr(&refused));
+    std::fs::write(&config, "data_dir = 'd'\nworker.connectors_dir = '/no/such'").unwrap();
+    let refused = check();
+    assert!(stderr(&refused).contains("CONNECTOR_FILE: /no/such"), "{}", stderr(&refused));
     std::fs::write(&config, "[kafka.tls]\ncert = '/no/such.pem'\nkey = '/no/such.key'").unwrap();
     let refused = check();
     assert!(stderr(&refused).contains("TLS_FILE: /no/such"), "{}", stderr(&refused));

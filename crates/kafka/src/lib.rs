@@ -68,6 +68,7 @@ mod security;
 mod sender;
 mod subscription;
 mod tls;
+mod topic_name;
 mod transaction_coordinator;
 mod transactional;
 mod watch;
@@ -95,6 +96,7 @@ pub use reader::{
 pub use security::{Bootstrap, Mechanism, Password, Pem, PemPlace, Sasl, Security, Tls};
 pub use subscription::{Awaited, Subscription};
 pub use tls::encrypt;
+pub use topic_name::{TOPIC_NAME_RULE, is_topic_name};
 pub use writer::{
     Acknowledgement, OutgoingRecord, TransactionSettings, Writer, WriterSettings, at_least_once,
     writer,

@@ -141,6 +141,17 @@ impl Look {
     }
 }
 
+/// Reads all files of a folder, without following it: how many there are, and what is wrong with which.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn check_connector_files(folder: &Path) -> io::Result<(usize, Vec<(String, String)>)> {
+    // What has changed just now is read at the second look.
+    let look = Look::at(folder, &Look::at(folder, &Look::default())?)?;
+    let wrong = look.wanted().wrong.into_iter().map(|(file, why)| (file.to_owned(), why));
+    Ok((look.files.len(), wrong.collect()))
+}
+
 /// What all files together want.
 #[derive(Default)]
 pub(crate) struct Wanted<'a> {

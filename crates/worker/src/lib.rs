@@ -144,6 +144,7 @@ mod undone;
 mod worker;
 
 pub use client_settings::{CLIENT_SETTINGS, Client, ClientSettings, Fate};
+pub use connector_files::check_connector_files;
 pub use counters::describe_metrics;
 pub use highwater_data::Role;
 pub use keys::worker_keys;

@@ -95,15 +95,18 @@ impl OffsetTopics {
 
 /// A connector must not write records where its offsets are, nor offsets where the server keeps
 /// something else.
-pub(crate) fn problem(named: Option<&str>, own: &str, topics: &Topics) -> Option<Problem> {
+pub(crate) fn problem(named: Option<&str>, own: &str, written_to: &Topics) -> Option<Problem> {
     let named = named.filter(|named| *named != own)?;
-    let written = match &topics.routing {
+    let written = match &written_to.routing {
         Routing::Trail(topic) | Routing::Topic(topic) => topic == named,
         Routing::Tables(prefix) => {
             named.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('.'))
         }
     };
-    let message = if written || topics.schema.as_deref() == Some(named) {
+    if let Some(message) = topics::unnameable(named) {
+        return Some(Problem::new(keys::OFFSETS_TOPIC, message));
+    }
+    let message = if written || written_to.schema.as_deref() == Some(named) {
         "is a topic that the connector writes its records to"
     } else if named.starts_with("highwater.") {
         "begins with highwater., as the server's own topics do"
@@ -129,6 +132,7 @@ mod tests {
         assert!(refused(&trail, Some("shop")) && refused(&trail, Some("shop.schema")));
         assert!(refused(&tables, Some("shop.public.t")));
         assert!(refused(&trail, Some("highwater.configs")));
+        assert!(refused(&trail, Some("a/b")) && refused(&trail, Some("")));
         for fine in [None, Some("highwater.offsets"), Some("shop.offsets")] {
             assert!(!refused(&trail, fine), "{fine:?}");
         }

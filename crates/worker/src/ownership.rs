@@ -2,12 +2,24 @@
 
 use highwater_connector::{Claim, Routing, Topics};
 
+use crate::topics::unnameable;
+
 /// How the names of the server's own topics begin.
 const RESERVED: &str = "highwater.";
 
 /// A topic of a connector that could be one of the server's own.
 pub(crate) fn internal(topics: &Topics) -> Option<&str> {
     written(topics).find(|topic| topic.starts_with(RESERVED)).map(String::as_str)
+}
+
+/// A topic of a connector that cannot be one, and why.
+pub(crate) fn impossible(topics: &Topics) -> Option<String> {
+    let whole = match &topics.routing {
+        Routing::Trail(topic) | Routing::Topic(topic) => Some(topic),
+        // What does not fit of a table's name is replaced behind its prefix.
+        Routing::Tables(_) => None,
+    };
+    whole.into_iter().chain(&topics.schema).find_map(|topic| unnameable(topic))
 }
 
 /// The topics that it names, the prefix of those of tables among them.
@@ -81,6 +93,18 @@ mod tests {
     fn topics(trail: &str) -> Topics {
         let schema = Some(format!("{trail}.schema"));
         Topics { routing: Routing::Trail(trail.to_owned()), schema }
+    }
+
+    #[test]
+    fn what_no_topic_can_be_called_is_nobodys() {
+        assert_eq!(impossible(&topics("shop")), None);
+        assert!(impossible(&topics("not a topic")).unwrap().contains("\"not a topic\""));
+        // The schema topic is longer.
+        assert!(impossible(&topics(&"n".repeat(245))).unwrap().contains(".schema"));
+        let lines = Topics { routing: Routing::Topic("a/b".to_owned()), schema: None };
+        assert!(impossible(&lines).is_some());
+        let tables = Topics { routing: Routing::Tables("sh\u{f6}p".to_owned()), schema: None };
+        assert_eq!(impossible(&tables), None);
     }
 
     #[test]

@@ -55,6 +55,10 @@ impl Pipeline {
     ) -> Result<Self, Vec<Problem>> {
         let Parsed { settings, config, path, scrub } =
             parse(connector.as_ref(), properties, worker)?;
+        let problems = connector.problems(&config);
+        if !problems.is_empty() {
+            return Err(scrub.problems(problems, properties));
+        }
         // The task is made to see whether the values fit each other, and dropped again.
         connector.task(&config).map_err(|error| {
             vec![Problem { key: "configuration:".to_owned(), message: scrub.text(&error.what) }]

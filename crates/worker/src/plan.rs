@@ -183,6 +183,9 @@ fn divide(
     if matches!(&topics.routing, Routing::Topic(topic) if topic.trim().is_empty()) {
         return Err(vec![Problem::new(ownership::key(&topics), "must not be empty".to_owned())]);
     }
+    if let Some(message) = ownership::impossible(&topics) {
+        return Err(vec![Problem::new(ownership::key(&topics), message)]);
+    }
     let named = settings.offsets_topic.as_deref();
     if let Some(problem) = offset_topics::problem(named, &worker.offsets_topic, &topics) {
         return Err(vec![problem]);

@@ -10,6 +10,7 @@ use highwater_kafka::KafkaError;
 use serde_json::{Value, json};
 
 use crate::cluster::log_error;
+use crate::loggers::LogLevel;
 use crate::status::error_json;
 
 /// Why a request is refused.
@@ -17,6 +18,8 @@ use crate::status::error_json;
 pub(crate) enum Refusal {
     /// 404.
     NotFound(String),
+    /// 404 of what is no connector.
+    Unknown(Thing, String),
     /// 409.
     Exists(String),
     /// 409: a file of the server wants the connector so.
@@ -78,6 +81,37 @@ pub(crate) enum Refusal {
     Http(StatusCode, String),
 }
 
+/// What may be asked for by a name that is not there, beside a connector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Thing {
+    Plugin,
+    Logger,
+    LogLevel,
+}
+
+impl Thing {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plugin => "PLUGIN_NOT_FOUND",
+            Self::Logger => "LOGGER_NOT_FOUND",
+            Self::LogLevel => "LOG_LEVEL_UNKNOWN",
+        }
+    }
+
+    fn remedy(self) -> String {
+        match self {
+            Self::Plugin => {
+                "see which there are: GET /connector-plugins?connectorsOnly=false".to_owned()
+            }
+            Self::Logger => "see which there are: GET /admin/loggers".to_owned(),
+            Self::LogLevel => {
+                let levels: Vec<_> = LogLevel::ALL.into_iter().map(LogLevel::name).collect();
+                format!("give one of {}; FATAL and ALL stand for the nearest", levels.join(", "))
+            }
+        }
+    }
+}
+
 /// What Kafka Connect says.
 const NO_LEADER: &str =
     "Cannot complete request because of a conflicting operation (e.g. worker rebalance)";
@@ -95,7 +129,7 @@ impl Refusal {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::NotFound(_) | Self::Unknown(..) => StatusCode::NOT_FOUND,
             Self::Exists(_)
             | Self::Declared { .. }
             | Self::GroupInUse { .. }
@@ -120,6 +154,7 @@ impl Refusal {
             | Self::BadRequest(text)
             | Self::Broken(text)
             | Self::Rebalancing(text)
+            | Self::Unknown(_, text)
             | Self::Http(_, text) => text.clone(),
             Self::Unreached { url, why } => {
                 format!("{NO_LEADER}: the worker at {url} cannot be reached: {why}")
@@ -182,6 +217,7 @@ impl Refusal {
                 UNCHANGED,
                 "see which connectors there are: highwater connector list",
             ),
+            Self::Unknown(thing, _) => parts(thing.code(), UNCHANGED, &thing.remedy()),
             Self::Exists(_) => parts(
                 "CONNECTOR_EXISTS",
                 UNCHANGED,
@@ -293,6 +329,9 @@ mod tests {
         );
         for refusal in [
             Refusal::NotFound(text()),
+            Refusal::Unknown(Thing::Plugin, text()),
+            Refusal::Unknown(Thing::Logger, text()),
+            Refusal::Unknown(Thing::LogLevel, text()),
             Refusal::Exists(text()),
             Refusal::BadRequest(text()),
             Refusal::NotStopped("shop".to_owned()),
@@ -318,6 +357,15 @@ mod tests {
                 assert!(!text.is_empty(), "{part} of {refusal:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_no_connector_is_not_called_one_and_all_levels_are_named() {
+        let logger = Refusal::Unknown(Thing::Logger, String::new()).parts();
+        assert_eq!(logger["code"], "LOGGER_NOT_FOUND");
+        let level = Refusal::Unknown(Thing::LogLevel, String::new()).parts();
+        let remedy = level["do"].as_str().unwrap();
+        assert!(LogLevel::ALL.iter().all(|level| remedy.contains(level.name())), "{remedy}");
     }
 
     #[test]

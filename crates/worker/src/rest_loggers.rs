@@ -11,7 +11,7 @@ use crate::config_records::LOGGER;
 use crate::journal::record;
 use crate::loggers::{LogLevel, Logger, ROOT};
 use crate::rest::App;
-use crate::rest_error::Refusal;
+use crate::rest_error::{Refusal, Thing};
 use crate::rest_request::{Body, Given, Params, Segments};
 
 /// Query of a change. Any scope but `cluster` is this worker.
@@ -31,7 +31,7 @@ pub(crate) async fn get(
     Segments(name): Segments<String>,
 ) -> Result<Json<Value>, Refusal> {
     let found = herder.config.loggers.all().get(canonical(&name)).copied();
-    let missing = || Refusal::NotFound(format!("Logger {name} not found."));
+    let missing = || Refusal::Unknown(Thing::Logger, format!("Logger {name} not found."));
     found.map(shown).map(Json).ok_or_else(missing)
 }
 
@@ -44,8 +44,9 @@ pub(crate) async fn set(
     let wanted = given.remove("level").and_then(|level| level.0).ok_or_else(|| {
         Refusal::BadRequest("Desired 'level' parameter was not specified in request.".to_owned())
     })?;
-    let level = LogLevel::from_name(&wanted)
-        .ok_or_else(|| Refusal::NotFound(format!("invalid log level '{wanted}'.")))?;
+    let level = LogLevel::from_name(&wanted).ok_or_else(|| {
+        Refusal::Unknown(Thing::LogLevel, format!("invalid log level '{wanted}'."))
+    })?;
     let name = canonical(&name);
     if query.scope.eq_ignore_ascii_case("cluster") {
         herder.config.loggers.set(name, level);

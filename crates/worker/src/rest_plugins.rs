@@ -12,7 +12,7 @@ use crate::plugin_kinds::{self, Part, VERSION};
 use crate::plugins::Plugin;
 use crate::rest::App;
 use crate::rest_definitions::{self as definitions, Described};
-use crate::rest_error::Refusal;
+use crate::rest_error::{Refusal, Thing};
 use crate::rest_forms as forms;
 use crate::rest_request::{Body, Given, Params, Segments, truth};
 
@@ -57,7 +57,7 @@ pub(crate) async fn config(
     Params(wanted): Params<Wanted>,
 ) -> Answer {
     let (keys, version) = described(herder.plugins.find(&name), &name)
-        .ok_or_else(|| Refusal::NotFound(format!("Unknown plugin {name}.")))?;
+        .ok_or_else(|| Refusal::Unknown(Thing::Plugin, format!("Unknown plugin {name}.")))?;
     if let Some(wanted) = wanted.version.filter(|wanted| wanted != version && wanted != "latest") {
         return Err(Refusal::BadRequest(format!(
             "Plugin {name} not found that matches the version range {wanted}, available versions: \

@@ -7,7 +7,7 @@ use highwater_kafka::{ConsumerSettings, OffsetReset, Subscription};
 
 use crate::pipeline::Properties;
 use crate::tolerance::DeadLetterSettings;
-use crate::topics::{RESERVED, is_internal};
+use crate::topics::{RESERVED, misnamed};
 
 const TOPICS: &str = "topics";
 const TOPICS_REGEX: &str = "topics.regex";
@@ -126,7 +126,8 @@ fn group_keys() -> Vec<ConfigKey> {
             number(1_000, 1_800_000),
             Some("45000"),
             Importance::Low,
-            "After how long a silence, in milliseconds, others get a task's partitions.",
+            "After how long a silence, in milliseconds, others get a task's partitions. The brokers' \
+             `group.min.session.timeout.ms` (6000) is the least, else the task fails.",
         ),
         ConfigKey::new(
             HEARTBEAT,
@@ -234,10 +235,8 @@ fn subscription(config: &Config) -> Result<Subscription, Vec<Problem>> {
         (true, false) => Subscription::pattern(pattern, RESERVED).map_err(|error| {
             vec![Problem::new(TOPICS_REGEX, format!("is no regular expression: {error}"))]
         }),
-        (false, true) => match names.iter().find(|name| is_internal(name)) {
-            Some(name) => {
-                Err(vec![Problem::new(TOPICS, format!("names {name}, which is the server's own"))])
-            }
+        (false, true) => match names.iter().find_map(|name| misnamed(name)) {
+            Some(message) => Err(vec![Problem::new(TOPICS, message)]),
             None => Ok(Subscription::Topics(names.into_iter().map(str::to_owned).collect())),
         },
     }
@@ -245,11 +244,8 @@ fn subscription(config: &Config) -> Result<Subscription, Vec<Problem>> {
 
 fn dead_letters(config: &Config) -> Result<Option<DeadLetterSettings>, Problem> {
     let topic = config.text(DEAD_LETTERS);
-    if is_internal(topic) {
-        return Err(Problem::new(
-            DEAD_LETTERS,
-            format!("names {topic}, which is the server's own"),
-        ));
+    if let Some(message) = misnamed(topic).filter(|_| !topic.is_empty()) {
+        return Err(Problem::new(DEAD_LETTERS, message));
     }
     if config.list(TOPICS).contains(&topic) {
         return Err(Problem::new(
@@ -342,6 +338,9 @@ mod tests {
             (&[(TOPICS, "a"), (TOPICS_REGEX, "b")], TOPICS),
             (&[(TOPICS, "a,highwater.configs")], TOPICS),
             (&[(TOPICS, "__consumer_offsets")], TOPICS),
+            (&[(TOPICS, "a,b/c")], TOPICS),
+            (&[(TOPICS, "..")], TOPICS),
+            (&[(TOPICS, "a"), (DEAD_LETTERS, "a/b")], DEAD_LETTERS),
             (&[(TOPICS_REGEX, "(")], TOPICS_REGEX),
             (&[(TOPICS_REGEX, "a(?=b)")], TOPICS_REGEX),
             (&[(TOPICS, "a"), (DEAD_LETTERS, "a")], TOPICS),

@@ -73,6 +73,10 @@ impl SinkPipeline {
                 return Err(scrub.problems(problems, given));
             }
         };
+        let problems = connector.problems(&config);
+        if !problems.is_empty() {
+            return Err(scrub.problems(problems, given));
+        }
         // The task is made to see whether the values fit each other, and dropped again.
         connector.task(&config).map_err(|error| {
             vec![Problem { key: "configuration:".to_owned(), message: scrub.text(&error.what) }]

@@ -179,10 +179,15 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) async fn start(partitions: i32) -> Self {
+        Self::start_with(partitions, 500).await
+    }
+
+    /// With a broker that takes no session time-out below so many milliseconds.
+    pub(crate) async fn start_with(partitions: i32, min_session_timeout_ms: i32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let fs = Arc::new(RealFileSystem);
         let log = Log::open(fs, dir.path(), LogConfig::default()).unwrap();
-        let groups = GroupSettings { min_session_timeout_ms: 500, ..GroupSettings::default() };
+        let groups = GroupSettings { min_session_timeout_ms, ..GroupSettings::default() };
         let coordinator = CoordinatorConfig { groups, ..CoordinatorConfig::default() };
         let coordinator = Coordinator::start(&log, coordinator);
         let broker = Broker::start(BrokerConfig::local(), log, coordinator).await.unwrap();

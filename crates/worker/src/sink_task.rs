@@ -307,6 +307,17 @@ fn group_error(error: &KafkaError) -> ConnectorError {
             remedy,
         );
     }
+    if error.is(ErrorCode::INVALID_SESSION_TIMEOUT) {
+        let remedy = "set consumer.override.session.timeout.ms to what the brokers take, from their \
+                      group.min.session.timeout.ms (6000) to group.max.session.timeout.ms (1800000), \
+                      then restart the connector";
+        return ConnectorError::stop(
+            "SINK_GROUP_REFUSED",
+            ErrorKind::Log,
+            error.to_string(),
+            remedy,
+        );
+    }
     if LASTING.into_iter().any(|lasting| error.is(lasting)) {
         let remedy = "change the group or the connector's consumer.override settings, then restart \
                       the connector";

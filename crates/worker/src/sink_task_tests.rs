@@ -101,6 +101,14 @@ async fn a_refused_batch_is_given_again_and_the_status_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_shorter_than_the_brokers_take_is_named_with_its_bounds() {
+    let rig = Rig::start_with(1, 2000).await;
+    let failed = rig.run(0, &[]).await.failed().await;
+    assert_eq!(failed.code, "SINK_GROUP_REFUSED");
+    assert!(failed.remedy.contains("consumer.override.session.timeout.ms"), "{failed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_topic_that_does_not_exist_is_waited_for_and_the_status_says_so() {
     let rig = Rig::start(1).await;
     let often = ("consumer.override.metadata.max.age.ms", "100");

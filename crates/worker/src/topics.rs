@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use highwater_connector::{ConnectorError, ErrorKind, Routing};
-use highwater_kafka::{Admin, KafkaError, NewTopic};
+use highwater_kafka::{Admin, KafkaError, NewTopic, TOPIC_NAME_RULE, is_topic_name};
 
 use crate::cluster::{REQUEST_OVERHEAD, log_error};
 use crate::pipeline::Pipeline;
@@ -22,6 +22,20 @@ pub(crate) const RESERVED: &str = "highwater.";
 /// Rule A4: what lies there is for the server and admins.
 pub(crate) fn is_internal(topic: &str) -> bool {
     topic.starts_with(RESERVED) || matches!(topic, "__consumer_offsets" | "__transaction_state")
+}
+
+/// Why a connector may not name this topic, behind the key that does.
+pub(crate) fn misnamed(topic: &str) -> Option<String> {
+    if is_internal(topic) {
+        return Some(format!("names {topic}, which is the server's own"));
+    }
+    unnameable(topic)
+}
+
+/// Why no topic can be called so, behind the key that names it.
+pub(crate) fn unnameable(topic: &str) -> Option<String> {
+    (!is_topic_name(topic))
+        .then(|| format!("leads to {topic:?}, which is no name of a topic: {TOPIC_NAME_RULE}"))
 }
 
 /// Topics of state are compacted, and read whole at start: small segments have compaction keep them small.

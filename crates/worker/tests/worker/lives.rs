@@ -261,13 +261,11 @@ async fn a_task_that_fails_while_it_drains_is_stopped_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_trail_that_the_log_cannot_make_stops_by_name() {
+async fn a_trail_that_no_topic_can_be_called_is_refused_by_its_key() {
     let bench = Bench::start(Server::new(5, 7)).await;
     let life = bench.life().await;
-    life.api.create("a", config("not a topic")).await.expect(201);
-    let status = life.api.until_task("a", "FAILED").await;
-    let error = &status["tasks"][0]["highwater"]["error"];
-    assert_eq!(error["code"], "LOG_REFUSED");
-    assert!(error["what"].as_str().unwrap().contains("not a topic"), "{error}");
+    let refused = life.api.create("a", config("not a topic")).await;
+    let message = refused.refusal(400);
+    assert!(message.contains("topic.prefix leads to \"not a topic\""), "{message}");
     life.worker.shutdown().await;
 }
