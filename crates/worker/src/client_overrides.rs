@@ -60,6 +60,11 @@ pub(crate) fn is_override(key: &str) -> bool {
     parted(key).is_some()
 }
 
+/// Whether a key is a sink's, about its dead letters: sources in the field have them, and Kafka Connect ignores them there.
+pub(crate) fn is_of_dead_letters(key: &str) -> bool {
+    key.starts_with("errors.deadletterqueue.") && is_key(&sink_keys(), key)
+}
+
 /// Whether the value of a setting of a client must never be shown: it may be a login, under a mistyped name too.
 pub(crate) fn is_secret(key: &str) -> bool {
     let secret = |(client, name): (Client, &str)| {
@@ -97,6 +102,9 @@ pub(crate) fn without_overrides(given: &Properties, own: &ConfigDef) -> Properti
 }
 
 fn verdict(key: &str, value: &str, keys: &[ConfigKey]) -> Option<Verdict> {
+    if is_of_dead_letters(key) && !is_key(keys, key) {
+        return Some(Verdict::WithoutEffect("a source has no dead letters"));
+    }
     let (client, name) = parted(key)?;
     Some(match group(client, name) {
         Some(group) if group.met.contains(&value.trim()) => Verdict::Honoured,
@@ -202,6 +210,14 @@ mod tests {
         let group = given(&[("consumer.override.group.id", "g")]);
         assert_eq!(without_effect(&group, &keys)[0].reason, "a source has no consumer");
         assert!(refused("consumer.override.sasl.mechanism", "PLAIN", &keys).is_some());
+    }
+
+    #[test]
+    fn dead_letters_have_no_effect_on_a_source_and_count_on_a_sink() {
+        let dead = given(&[("errors.deadletterqueue.topic.name", "dead")]);
+        assert_eq!(without_effect(&dead, &worker_keys())[0].reason, "a source has no dead letters");
+        assert_eq!(without_effect(&dead, &keys_of_sinks()), []);
+        assert!(!is_of_dead_letters("errors.deadletterqueue.topic"), "it is misspelt");
     }
 
     #[test]

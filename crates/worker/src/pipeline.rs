@@ -178,7 +178,9 @@ fn parse_resolved(
 ) -> Result<(TaskSettings, Config), Vec<Problem>> {
     let settings = TaskSettings::read(properties, worker);
     let mut known = without_overrides(properties, connector.config());
-    known.retain(|key, _| !topic_creation::is_of_a_group(key));
+    known.retain(|key, _| {
+        !topic_creation::is_of_a_group(key) && !client_overrides::is_of_dead_letters(key)
+    });
     let config = own_config(connector, &known);
     let overrides = client_overrides::problems(properties, &keys::worker_keys());
     match (settings, config) {
