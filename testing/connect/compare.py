@@ -137,6 +137,9 @@ def of_lists(at, judge, ours):
         yield Difference("extra", f"{at}[{key}]", None, sides[1][key])
     for key in sides[0].keys() & sides[1].keys():
         yield from of_values(f"{at}[{key}]", sides[0][key], sides[1][key])
+    # What stands twice on one side alone is known once.
+    if sides[0].keys() == sides[1].keys() and len(judge) != len(ours):
+        yield Difference("value", f"{at}.length", len(judge), len(ours))
 
 
 def known_by(value, number):

@@ -41,6 +41,7 @@ class Comparison(unittest.TestCase):
         """But each of their elements."""
         self.assertEqual(kinds(answer(["a", "b"]), answer(["b", "a"])), [])
         self.assertEqual(kinds(answer(["a"]), answer([])), [("missing", '["a"]')])
+        self.assertEqual(kinds(answer(["a"]), answer(["a", "a"])), [("value", ".length")])
         tasks = lambda *states: [{"id": number, "state": state} for number, state in enumerate(states)]
         self.assertEqual(kinds(answer(tasks("A", "B")), answer(tasks("B", "B")[::-1])), [("value", "[0].state")])
 

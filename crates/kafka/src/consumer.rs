@@ -130,6 +130,8 @@ impl Consumer {
                 return Ok(polled);
             }
             if Instant::now() >= deadline {
+                // Who asks without patience, again and again, lets others run all the same.
+                tokio::task::yield_now().await;
                 return Ok(Polled::Records(Vec::new()));
             }
             self.wait(deadline).await;

@@ -110,6 +110,9 @@ pub(crate) struct TaskMeter {
     pub(crate) moves: Count,
     /// When the task's loop came round last, in milliseconds since 1970.
     pub(crate) turned: Level,
+    /// How often it did.
+    #[cfg(test)]
+    pub(crate) rounds: Count,
     /// Since when a sink takes nothing that it is given.
     pub(crate) refused_since: Level,
 }
@@ -126,6 +129,8 @@ impl TaskMeter {
     /// The task's loop comes round.
     pub(crate) fn turns(&self) {
         self.turned.set(Some(Timestamp::now().as_millisecond()));
+        #[cfg(test)]
+        self.rounds.one();
     }
 
     /// The sink takes nothing.

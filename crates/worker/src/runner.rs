@@ -412,7 +412,7 @@ struct Signals {
 
 /// A task from the look at its secrets to its end.
 async fn live(plan: TaskPlan, shared: Arc<Shared>, signals: Signals) -> Result<(), ConnectorError> {
-    let plan = plan.fresh(&shared.worker).await?;
+    let plan = isolated(plan.fresh(&shared.worker)).await?;
     let scrub = plan.scrub().clone();
     isolated(run(plan, shared, signals)).await.map_err(|error| scrub.error(error))
 }

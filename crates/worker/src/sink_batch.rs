@@ -61,9 +61,9 @@ impl SinkBatch {
         !self.is_empty() && self.not_before.is_none_or(|at| at <= Instant::now())
     }
 
-    /// When it is to be given again.
-    pub(crate) const fn due(&self) -> Option<Instant> {
-        self.not_before
+    /// When it is to be given again; nothing is where nothing waits.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.not_before.filter(|_| !self.is_empty())
     }
 
     /// The sink accepted the first so many.
@@ -96,5 +96,30 @@ impl SinkBatch {
     /// Drops everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(partition: i32) -> LogRecord {
+        let from = TopicPartition::new("orders", partition);
+        LogRecord { from, offset: 0, timestamp: 0, key: None, value: None, headers: Vec::new() }
+    }
+
+    #[test]
+    fn where_nothing_waits_nothing_is_due() {
+        let waiting = || {
+            let mut batch = SinkBatch::of([record(0)].into());
+            batch.wait(Duration::ZERO);
+            assert!(batch.due().is_some());
+            batch
+        };
+        let mut left_out = waiting();
+        left_out.take();
+        let mut read_elsewhere = waiting();
+        read_elsewhere.forget(&TopicPartition::new("orders", 0));
+        assert_eq!((left_out.due(), read_elsewhere.due()), (None, None));
     }
 }

@@ -98,12 +98,15 @@ impl RunningSink {
     /// Whether the batch goes on without the first record of it that is not ready.
     async fn unread(&mut self, failure: Box<Failure>) -> Result<bool, ConnectorError> {
         // Those in front go first: it is looked at again behind them.
-        if failure.error.retry == Retry::Backoff && !self.batch.records().is_empty() {
+        let is_first = self.batch.records().is_empty();
+        if failure.error.retry == Retry::Backoff && !is_first {
             return Ok(false);
         }
         let (attempt, failing_for) = self.batch.refused();
         let Failure { stage, class, error } = *failure;
         match self.desk.tolerance.judge(stage, &error, attempt, failing_for, rand::random()) {
+            // The offset that is kept is then that of the record which stops the task.
+            Verdict::Stop if !is_first => Ok(false),
             Verdict::Again(pause) => {
                 self.desk.meter.retries.one();
                 self.desk.meter.refuses();

@@ -121,8 +121,9 @@ impl RunningSink {
         } else {
             self.consumer.pause();
         }
-        let left =
-            self.batch.due().map_or(POLL, |due| due.saturating_duration_since(Instant::now()));
+        // A paused batch is due when the task goes on.
+        let due = self.batch.due().filter(|_| !paused);
+        let left = due.map_or(POLL, |due| due.saturating_duration_since(Instant::now()));
         let polled = self
             .consumer
             .poll(POLL.min(left))

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use highwater_kafka::NewTopic;
 
 use super::*;
+use crate::meter::TaskMeter;
 use crate::sink_scripted::{BAD, PATIENCE, Put, Rig, TOPIC};
 
 /// Another that comes back is let in at once.
@@ -205,6 +206,32 @@ async fn a_paused_task_reads_nothing_and_keeps_its_partitions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_is_paused_while_its_records_wait_takes_no_turn_after_the_other() {
+    let rig = Rig::start(1).await;
+    rig.shelves.shelf().script.extend(std::iter::repeat_n(Put::Fail(away()), 1000));
+    rig.write(0, &["a"]).await;
+    let mut running = rig.run(0, &[]).await;
+    running.until_says("The sink takes nothing and is asked again: the shelf is away").await;
+    running.paused.send_replace(true);
+    running.until_says("Paused by its operator; it stays in group connect-shelf").await;
+    assert_calm(&running.meter).await;
+    rig.shelves.shelf().script.clear();
+    running.paused.send_replace(false);
+    rig.until_committed(0, 1).await;
+    running.stop().await;
+}
+
+/// A turn takes 200 ms where nothing is to be done.
+async fn assert_calm(meter: &TaskMeter) {
+    // Longer than the pause before records are given again.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let before = meter.rounds.get();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let turns = meter.rounds.get() - before;
+    assert!((1..50).contains(&turns), "{turns} turns in a second");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sink_that_rewinds_is_given_the_same_again() {
     let rig = Rig::start(1).await;
     rig.write(0, &["a", "b", "c"]).await;
@@ -289,7 +316,8 @@ async fn a_record_that_cannot_be_read_stops_the_task_unless_it_is_tolerated() {
     assert!(
         failed.remedy.ends_with("or set errors.tolerance=all, which goes on without such records")
     );
-    assert_eq!(rig.committed(0).await, Some(0));
+    assert_eq!(rig.committed(0).await, Some(1), "what lies before it is delivered");
+    assert_eq!(rig.shelves.shelf().durable[&at(0)], [0]);
     let running = rig.run(2, &[JSON, PLAIN, TOLERANT, LETTERS, STORY]).await;
     rig.until_committed(0, 3).await;
     running.stop().await;
