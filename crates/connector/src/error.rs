@@ -31,6 +31,9 @@ pub enum Retry {
 /// Stands for the connector's name in the remedies of a source, which does not know it.
 pub const CONNECTOR_NAME: &str = "<connector>";
 
+/// What to do about an error that is tried again.
+pub const BY_ITSELF: &str = "nothing yet: the task tries again by itself";
+
 /// An error of a connector, in the five parts of rule U3.
 #[derive(Clone, Debug)]
 pub struct ConnectorError {
@@ -75,7 +78,7 @@ impl ConnectorError {
             retry: Retry::Backoff,
             what: what.into(),
             kept: "the stored position and everything already in the log".to_owned(),
-            remedy: "nothing yet: the task tries again by itself".to_owned(),
+            remedy: BY_ITSELF.to_owned(),
         }
     }
 

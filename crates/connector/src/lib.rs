@@ -44,7 +44,7 @@ mod table;
 mod tail;
 
 pub use allowed_paths::{AllowedPaths, identity};
-pub use error::{CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
+pub use error::{BY_ITSELF, CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
 pub use highwater_config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};

@@ -106,13 +106,11 @@ fn moment(ms: i64) -> Result<String, DataError> {
             &forms.timestamp
         }
     });
-    form.and_then(|form| form.format(ms)).ok_or_else(|| unwritable(ms))
+    form.and_then(|form| form.format(ms)).ok_or_else(unwritable)
 }
 
-fn unwritable(ms: i64) -> DataError {
-    DataError::unfit(format!(
-        "the moment {ms} ms since 1970, which is outside of the years 1583 to 9999"
-    ))
+fn unwritable() -> DataError {
+    DataError::unfit("a moment outside of the years 1583 to 9999")
 }
 
 /// The text of a value as Java's `toString` gives it.
@@ -134,7 +132,7 @@ fn append_java(out: &mut String, value: &Value) -> Result<(), DataError> {
         Value::String(text) => out.push_str(text),
         Value::Moment(ms) => {
             let text = FORMS.as_ref().and_then(|forms| forms.java.format(*ms));
-            out.push_str(&text.ok_or_else(|| unwritable(*ms))?);
+            out.push_str(&text.ok_or_else(unwritable)?);
         }
         Value::Array(items) => listed(out, "[]", ", ", items.iter(), append_java)?,
         Value::Map(entries) => listed(out, "{}", ", ", entries.iter(), |out, (key, value)| {

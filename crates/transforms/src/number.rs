@@ -80,9 +80,10 @@ pub(crate) fn decimal(text: &str) -> Result<Decimal, DataError> {
     text.parse().map_err(|_| no_number(text))
 }
 
+/// The text itself is not said: it is content, which not everyone may read who may read a status.
 fn no_number(text: &str) -> DataError {
-    let shown: String = text.chars().take(40).collect();
-    DataError::unfit(format!("{shown:?} is no number of the type that is wanted"))
+    let length = text.chars().count();
+    DataError::unfit(format!("a text of {length} characters, no number of the type that is wanted"))
 }
 
 fn beyond(value: &Value) -> DataError {

@@ -222,23 +222,23 @@ impl TimestampConverter {
     }
 
     fn read(&self, text: &str) -> Result<i64, DataError> {
-        let shown = || text.chars().take(40).collect::<String>();
         let read = self.format.as_ref().and_then(|format| format.parse(text));
-        read.ok_or_else(|| DataError::unfit(format!("{:?}, which does not fit {FORMAT}", shown())))
+        read.ok_or_else(|| {
+            let length = text.chars().count();
+            DataError::unfit(format!("a text of {length} characters, which does not fit {FORMAT}"))
+        })
     }
 
     fn written(&self, ms: i64) -> Result<String, DataError> {
         let text = self.format.as_ref().and_then(|format| format.format(ms));
-        text.ok_or_else(|| {
-            DataError::unfit(format!("the time {ms} ms, outside of the years 1583 to 9999"))
-        })
+        text.ok_or_else(|| DataError::unfit("a time outside of the years 1583 to 9999"))
     }
 }
 
 impl Precision {
     fn milliseconds(self, count: i64) -> Result<i64, DataError> {
         match self {
-            Self::Seconds => count.checked_mul(1000).ok_or_else(|| beyond(count)),
+            Self::Seconds => count.checked_mul(1000).ok_or_else(beyond),
             Self::Milliseconds => Ok(count),
             Self::Microseconds => Ok(count / 1000),
             Self::Nanoseconds => Ok(count / 1_000_000),
@@ -249,12 +249,12 @@ impl Precision {
         match self {
             Self::Seconds => Ok(ms / 1000),
             Self::Milliseconds => Ok(ms),
-            Self::Microseconds => ms.checked_mul(1000).ok_or_else(|| beyond(ms)),
-            Self::Nanoseconds => ms.checked_mul(1_000_000).ok_or_else(|| beyond(ms)),
+            Self::Microseconds => ms.checked_mul(1000).ok_or_else(beyond),
+            Self::Nanoseconds => ms.checked_mul(1_000_000).ok_or_else(beyond),
         }
     }
 }
 
-fn beyond(count: i64) -> DataError {
-    DataError::unfit(format!("the time {count}, which is beyond 64 bits in the other unit"))
+fn beyond() -> DataError {
+    DataError::unfit("a time that is beyond 64 bits in the other unit")
 }

@@ -47,9 +47,10 @@ pub(crate) fn make(_: Place, config: &Config) -> Result<Box<dyn Transform>, Prob
 impl Transform for TimestampRouter {
     fn apply(&self, mut record: Record) -> Applied {
         let ms = record.timestamp.ok_or_else(|| DataError::unfit("a record without timestamp"))?;
-        let text = self.timestamp.format(ms).ok_or_else(|| {
-            DataError::unfit(format!("the timestamp {ms}, outside of the years 1583 to 9999"))
-        })?;
+        let text = self
+            .timestamp
+            .format(ms)
+            .ok_or_else(|| DataError::unfit("a timestamp outside of the years 1583 to 9999"))?;
         let topic = self.topic.replace("${topic}", &record.topic).replace("${timestamp}", &text);
         record.topic = Arc::from(topic);
         Ok(Some(record))

@@ -37,11 +37,28 @@ pub(crate) const NOT_RUNNING: &str = "CONNECTOR_NOT_RUNNING";
 pub(crate) async fn examine(herder: &Arc<Herder>) -> Vec<Finding> {
     let names: Vec<String> = herder.configs().names().map(str::to_owned).collect();
     let mut found = herder.folder.findings();
+    found.extend(of_offsets(herder));
     found.extend(of_workers(herder).await);
     // Boxed: with a source's connection inside, it is too deep for a type.
     let looks = names.into_iter().map(|name| Box::pin(of_connector(Arc::clone(herder), name)));
     found.extend(together(looks).await);
     found
+}
+
+/// Without the topic of offsets all sources begin anew, and nothing else would say so.
+fn of_offsets(herder: &Herder) -> Option<Finding> {
+    let topic = &herder.config.offsets_topic;
+    let finding = Finding::new(
+        Severity::Error,
+        "OFFSETS_LOST",
+        format!(
+            "topic {topic} was not there at this start and was made anew; there were connectors"
+        ),
+        "sources have begun anew: what they had delivered is delivered once more",
+        "highwater connector stop NAME of each source, then highwater offsets set NAME with the position to go on \
+         from and highwater connector resume NAME; or restore the topic and restart the server",
+    );
+    herder.shared.lost_offsets.then(|| finding.about(format!("topic {topic}")))
 }
 
 /// Other workers of the group that are not reached from here.

@@ -222,6 +222,10 @@ impl Herder {
         let (own, standing) = self.runners.statuses(name);
         let book = self.shared.statuses.borrow();
         let elsewhere = |said: &StoredStatus| {
+            // Its own word of before, on what is not its any more.
+            if said.worker_id == self.shared.worker_id {
+                return Seen::Here(Status::let_go().into());
+            }
             let worker = standing.whereabouts(&said.worker_id);
             Seen::Elsewhere(Elsewhere { said: said.clone(), worker })
         };

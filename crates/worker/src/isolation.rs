@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures_util::FutureExt as _;
-use highwater_connector::{ConnectorError, ErrorKind};
+use highwater_connector::{BY_ITSELF, ConnectorError, ErrorKind};
 
 /// What a call says, or how it panicked, in words. Whatever the call was given by reference must not
 /// be used on: a panic may leave it half changed.
@@ -24,8 +24,7 @@ pub(crate) fn isolated<'a, T: 'a>(
 /// Code that panicked, `how` in words.
 pub(crate) fn panicked(how: &str) -> ConnectorError {
     ConnectorError {
-        remedy: "nothing yet: the task tries again by itself; report this with the server's log"
-            .to_owned(),
+        remedy: format!("{BY_ITSELF}; report this with the server's log"),
         ..ConnectorError::again(
             "TASK_PANICKED",
             ErrorKind::Source,

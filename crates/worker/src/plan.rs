@@ -180,15 +180,16 @@ fn divide(
     let Parsed { settings, config, scrub, .. } =
         pipeline::parse(connector.as_ref(), properties, worker)?;
     let topics = connector.topics(&config);
+    let refused = |problem| Err(scrub.problems(vec![problem], properties));
     if matches!(&topics.routing, Routing::Topic(topic) if topic.trim().is_empty()) {
-        return Err(vec![Problem::new(ownership::key(&topics), "must not be empty".to_owned())]);
+        return refused(Problem::new(ownership::key(&topics), "must not be empty".to_owned()));
     }
     if let Some(message) = ownership::impossible(&topics) {
-        return Err(vec![Problem::new(ownership::key(&topics), message)]);
+        return refused(Problem::new(ownership::key(&topics), message));
     }
     let named = settings.offsets_topic.as_deref();
     if let Some(problem) = offset_topics::problem(named, &worker.offsets_topic, &topics) {
-        return Err(vec![problem]);
+        return refused(problem);
     }
     let divided = if stored.is_empty() {
         let divided = connector.tasks(properties, &config, settings.tasks_max);

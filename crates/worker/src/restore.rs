@@ -47,11 +47,20 @@ pub(crate) async fn restore(
     plugins: &Plugins,
 ) -> Result<Restored, KafkaError> {
     let cluster = Cluster::new(config);
-    for topic in [&config.configs_topic, &config.offsets_topic, &config.status_topic] {
+    for topic in [&config.configs_topic, &config.status_topic] {
         topics::ensure_internal(&cluster.admin, topic).await?;
     }
     let cluster_id = cluster.admin.cluster_id().await?;
     let (configs, config_tail) = read_configs(&cluster, &config.configs_topic).await?;
+    let is_begun = topics::ensure_internal(&cluster.admin, &config.offsets_topic).await?;
+    let lost_offsets = is_begun && configs.names().next().is_some();
+    if lost_offsets {
+        let topic = &config.offsets_topic;
+        tracing::error!(
+            topic,
+            "the topic of offsets was not there and connectors are: they begin anew"
+        );
+    }
     let active_topics = Arc::new(ActiveTopics::new(&cluster, config));
     let (book, status_tail) = read_statuses(&cluster, &config.status_topic, &active_topics).await?;
     let plans = plans(&configs, plugins, config).await;
@@ -70,6 +79,7 @@ pub(crate) async fn restore(
         worker: config.clone(),
         cluster: cluster.clone(),
         fences: Fences::new(topic, group, seen, standing.subscribe()),
+        lost_offsets,
         probe: LogProbe::default(),
         looking: Looking::new(config),
         meters: Meters::default(),

@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) worker: WorkerConfig,
     pub(crate) looking: Looking,
     pub(crate) fences: Fences,
+    /// The topic of offsets was made anew at this start, beside connectors that were there.
+    pub(crate) lost_offsets: bool,
     pub(crate) meters: Meters,
     pub(crate) probe: LogProbe,
     /// What of the work is this worker's.
@@ -340,6 +342,7 @@ impl Runner {
         match self.delay(plan, &error) {
             Some(delay) => self.wait(delay, error).await,
             None => {
+                let error = self.given_up(error);
                 tracing::error!(%error, "the task failed");
                 let activity = failed(&error);
                 self.enter(State::Failed, Some(error), activity).await;
@@ -347,6 +350,19 @@ impl Runner {
                 (self.trouble, self.overlong) = (None, Overlong::default());
             }
         }
+    }
+
+    /// What was tried again for as long as it may is tried no more.
+    fn given_up(&self, error: ConnectorError) -> ConnectorError {
+        if error.retry == Retry::Never || !error.remedy.starts_with(highwater_connector::BY_ITSELF)
+        {
+            return error;
+        }
+        let remedy = format!(
+            "it is tried no more, since errors.retry.timeout is over: mend what it says, then highwater connector restart {}",
+            self.name
+        );
+        ConnectorError { remedy, ..error }
     }
 
     /// Waits until the task shall be tried again. As with Kafka Connect, a pause leaves a failed task as

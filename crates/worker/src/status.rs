@@ -207,6 +207,13 @@ pub(crate) struct Status {
 }
 
 impl Status {
+    /// Of what this worker had, and has no more.
+    pub(crate) fn let_go() -> Self {
+        let activity =
+            "This server has let it go, and no other has said that it runs it".to_owned();
+        Self { activity, ..Self::unassigned() }
+    }
+
     /// One that nobody runs yet.
     pub(crate) fn unassigned() -> Self {
         Self {

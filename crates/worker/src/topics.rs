@@ -42,8 +42,8 @@ pub(crate) fn unnameable(topic: &str) -> Option<String> {
 const STATE: [(&str, &str); 3] =
     [("cleanup.policy", "compact"), ("segment.bytes", "16777216"), ("segment.ms", "86400000")];
 
-/// Makes a compacted topic of one partition for the worker's own state, unless it exists.
-pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<(), KafkaError> {
+/// Makes a compacted topic of one partition for the worker's own state, unless it exists; whether it did.
+pub(crate) async fn ensure_internal(admin: &Admin, name: &str) -> Result<bool, KafkaError> {
     create(admin, name, &STATE).await
 }
 
@@ -135,12 +135,12 @@ pub(crate) fn own(topic: &str) -> ConnectorError {
 }
 
 /// Makes a topic of one partition.
-async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<(), KafkaError> {
+async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<bool, KafkaError> {
     let topic = NewTopic {
         configs: configs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
         ..NewTopic::of_one(name)
     };
-    admin.create_durable_topic(&topic).await.map(drop)
+    admin.create_durable_topic(&topic).await
 }
 
 /// What a topic is for.

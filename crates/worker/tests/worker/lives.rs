@@ -6,7 +6,7 @@ use highwater_kafka::NewTopic;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::bench::{Bench, PATIENCE, config};
+use crate::bench::{Bench, Life, PATIENCE, config};
 use crate::source::{CLASS, Server, lasting, passing};
 use crate::trail;
 
@@ -124,8 +124,31 @@ async fn retries_end_after_their_time() {
     let mut impatient = config("shop");
     impatient["errors.retry.timeout"] = json!("0");
     life.api.create("a", impatient).await.expect(201);
-    life.api.until_task("a", "FAILED").await;
+    let failed = life.api.until_task("a", "FAILED").await;
+    let remedy = failed["tasks"][0]["highwater"]["error"]["do"].as_str().unwrap();
+    assert!(remedy.starts_with("it is tried no more"), "{remedy}");
+    assert!(remedy.ends_with("highwater connector restart a"), "{remedy}");
     life.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_that_are_gone_at_a_start_are_told() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let lost = async |life: &Life| {
+        life.worker.examine().await.iter().any(|finding| finding.code == "OFFSETS_LOST")
+    };
+    let life = bench.life().await;
+    life.api.create("a", config("shop")).await.expect(201);
+    told(&bench).await;
+    assert!(!lost(&life).await, "a first start has nothing to lose");
+    life.worker.shutdown().await;
+    let again = bench.life().await;
+    assert!(!lost(&again).await);
+    again.worker.shutdown().await;
+    assert!(bench.admin.delete_topic("highwater.offsets").await.unwrap());
+    let anew = bench.life().await;
+    assert!(lost(&anew).await);
+    anew.worker.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

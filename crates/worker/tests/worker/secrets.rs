@@ -184,3 +184,16 @@ async fn what_a_task_reads_and_writes_does_not_move_behind_a_reference() {
     life.api.until_task("a", "RUNNING").await;
     life.worker.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_a_reference_leads_to_and_that_cannot_be_one_is_not_shown() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let vault = Vault::new(&format!("{SECRET} !"));
+    let life = life(&bench, vault.dir.path()).await;
+    let mut config = config("shop");
+    config["topic.prefix"] = json!(vault.reference("password"));
+    let refused = life.api.create("a", config).await;
+    let message = refused.refusal(400).to_owned();
+    assert!(message.contains("topic.prefix") && !message.contains(SECRET), "{message}");
+    life.worker.shutdown().await;
+}
