@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use highwater_connector::Problem;
+use tokio::sync::MutexGuard;
 
 use crate::herder::Herder;
 use crate::keys;
@@ -13,25 +14,41 @@ use crate::plans::Planned;
 use crate::rest_error::Refusal;
 use crate::secrets;
 
+/// How often a configuration is checked whose connector is changed each time meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// A configuration that may become a connector's, and the turn to store it.
+pub(crate) struct Admitted<'a> {
+    pub(crate) turn: MutexGuard<'a, ()>,
+    pub(crate) properties: Properties,
+    pub(crate) plan: Arc<Plan>,
+}
+
 impl Herder {
-    /// Checks a configuration that somebody gives: its name, its secrets, its keys, its topics.
+    /// Checks the configuration that `wanted` makes for a connector: its name, its secrets, its keys, its
+    /// topics; and takes the turn to store it. Others have theirs while the connector's code checks it,
+    /// which may hang: where this connector was changed meanwhile, it is checked anew.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with it; or the connector was changed each time, or another worker makes changes.
     pub(crate) async fn admit(
         &self,
         name: &str,
-        properties: &mut Properties,
-    ) -> Result<Arc<Plan>, Refusal> {
+        wanted: impl Fn() -> Result<Properties, Refusal>,
+    ) -> Result<Admitted<'_>, Refusal> {
         check_name(name)?;
-        let named = properties.entry(keys::NAME.to_owned()).or_insert_with(|| name.to_owned());
-        if named != name {
-            return Err(Refusal::BadRequest(format!(
-                "Connector name configuration ({named}) doesn't match connector name in the URL \
-                 ({name})"
-            )));
+        for _ in 0..ATTEMPTS {
+            let revision = self.configs().revision(name);
+            let mut properties = wanted()?;
+            check_named(name, &mut properties)?;
+            let plan = self.fitting(name, &mut properties).await.map_err(Refusal::Invalid)?;
+            let turn = self.turn().await?;
+            if self.configs().revision(name) == revision {
+                self.check_others(&plan).map_err(Refusal::Invalid)?;
+                return Ok(Admitted { turn, properties, plan });
+            }
         }
-        self.judged(name, properties).await.map_err(Refusal::Invalid)
+        Err(Refusal::rebalancing())
     }
 
     /// What follows from a configuration that somebody gives, with the secrets that are stored in place of
@@ -40,12 +57,21 @@ impl Herder {
     /// # Errors
     /// What is wrong with it.
     pub(crate) async fn judged(&self, name: &str, properties: &mut Properties) -> Planned {
+        let plan = self.fitting(name, properties).await?;
+        self.check_others(&plan)?;
+        Ok(plan)
+    }
+
+    /// The same, whatever other connectors have.
+    async fn fitting(&self, name: &str, properties: &mut Properties) -> Planned {
         let stored = self.configs().properties(name).cloned();
         secrets::unmask(self.plugin(&properties.clone()), properties, stored.as_ref())?;
-        let plan = self.planned(name, properties, &[]).await?;
-        self.check_owner(&plan)?;
-        self.check_claims(&plan)?;
-        Ok(plan)
+        self.planned(name, properties, &[]).await
+    }
+
+    fn check_others(&self, plan: &Plan) -> Result<(), Vec<Problem>> {
+        self.check_owner(plan)?;
+        self.check_claims(plan)
     }
 
     /// What a connector claims is nobody else's.
@@ -87,6 +113,17 @@ impl Herder {
             }]),
         }
     }
+}
+
+/// Its name may stand in the configuration, too.
+fn check_named(name: &str, properties: &mut Properties) -> Result<(), Refusal> {
+    let named = properties.entry(keys::NAME.to_owned()).or_insert_with(|| name.to_owned());
+    if named == name {
+        return Ok(());
+    }
+    Err(Refusal::BadRequest(format!(
+        "Connector name configuration ({named}) doesn't match connector name in the URL ({name})"
+    )))
 }
 
 /// Longest name of a connector, in bytes.

@@ -223,7 +223,8 @@ impl Following {
         if tried.is_some_and(|(_, _, when)| when.elapsed() < RETRY) {
             return;
         }
-        match self.herder.declare(&declaration, &mark).await {
+        // Boxed: the whole of it is too deep for this one's type.
+        match Box::pin(self.herder.declare(&declaration, &mark)).await {
             Ok(()) => {
                 self.refused.remove(&file);
                 let name = declaration.name.as_str();

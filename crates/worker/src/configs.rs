@@ -31,12 +31,23 @@ pub(crate) enum Effect {
     Level(String, String),
 }
 
+impl Effect {
+    /// What it is about.
+    pub(crate) fn name(&self) -> &str {
+        let (Self::Settled(name) | Self::Restart(name, _) | Self::Level(name, _)) = self;
+        name
+    }
+}
+
 /// All configurations, as the topic says them up to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ConfigState {
     properties: BTreeMap<String, Properties>,
-    /// How often each was given.
+    /// Which of all that were given was each connector's last.
     revisions: BTreeMap<String, u64>,
+    /// How many were given of all connectors. One that is made anew under a name has no revision that the
+    /// deleted one had.
+    given: u64,
     targets: BTreeMap<String, TargetState>,
     tasks: BTreeMap<String, TaskConfigs>,
     /// How many tasks were fenced last.
@@ -58,7 +69,8 @@ impl ConfigState {
         self.properties.get(name)
     }
 
-    /// How often a connector was given, of which this process has read.
+    /// Says of a connector when it was given, by a count of this process which never comes to the same
+    /// number twice; 0 when there is no such connector.
     pub(crate) fn revision(&self, name: &str) -> u64 {
         self.revisions.get(name).copied().unwrap_or(0)
     }
@@ -129,7 +141,10 @@ impl ConfigState {
     fn apply_connector(&mut self, name: &str, value: Option<&[u8]>) -> bool {
         let read = put(&mut self.properties, name, value, properties_of);
         match value {
-            Some(_) if read => *self.revisions.entry(name.to_owned()).or_default() += 1,
+            Some(_) if read => {
+                self.given += 1;
+                self.revisions.insert(name.to_owned(), self.given);
+            }
             Some(_) => {}
             None => drop(self.revisions.remove(name)),
         }
@@ -257,7 +272,20 @@ mod tests {
         let deleted = delete("c", "a-b", state.tasks("a-b"));
         assert_eq!(keys(&deleted)[2..4], ["task-a-b-0", "task-a-b-1"]);
         state.apply_written(&deleted);
-        assert_eq!(state, ConfigState::default());
+        assert_eq!(state, ConfigState { given: 1, ..ConfigState::default() });
+    }
+
+    #[test]
+    fn a_connector_that_is_made_anew_has_a_revision_that_none_had_before() {
+        let mut state = ConfigState::default();
+        let put = |name| put_connector("c", name, &properties(), TargetState::Stopped, &[]);
+        let mut seen = BTreeSet::new();
+        for name in ["a", "b", "a", "a"] {
+            state.apply_written(&put(name));
+            assert!(seen.insert(state.revision(name)), "{seen:?}");
+            state.apply_written(&delete("c", name, state.tasks(name)));
+            assert_eq!(state.revision(name), 0);
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use highwater_connector::{ConnectorError, Retry};
 use highwater_kafka::OutgoingRecord;
 
+use crate::admission::Admitted;
 use crate::assignment::Work;
 use crate::config_records::{self, Restart};
 use crate::connector_files::Declaration;
@@ -14,7 +16,7 @@ use crate::declared::Mark;
 use crate::herder::Herder;
 use crate::looking::silent;
 use crate::pipeline::{Pipeline, Properties};
-use crate::plan::{Plan, TaskPlan};
+use crate::plan::TaskPlan;
 use crate::rest_error::Refusal;
 use crate::restore::wanted_tasks;
 use crate::status::{State, Status};
@@ -42,15 +44,14 @@ impl Herder {
     pub(crate) async fn create(
         &self,
         name: &str,
-        mut properties: Properties,
+        properties: Properties,
         target: TargetState,
     ) -> Result<(), Refusal> {
-        let _turn = self.turn().await?;
-        let plan = self.admit(name, &mut properties).await?;
+        let admitted = self.admit(name, || Ok(properties.clone())).await?;
         if self.configs().properties(name).is_some() {
             return Err(Refusal::Exists(format!("Connector {name} already exists")));
         }
-        self.put(name, &properties, target, &plan).await
+        self.put(name, target, admitted).await
     }
 
     /// Sets a connector's whole configuration, making it where it does not exist.
@@ -60,16 +61,15 @@ impl Herder {
     pub(crate) async fn put_config(
         &self,
         name: &str,
-        mut properties: Properties,
+        properties: Properties,
     ) -> Result<Put, Refusal> {
-        let _turn = self.turn().await?;
+        let admitted = self.admit(name, || Ok(properties.clone())).await?;
         let put = match self.configs().properties(name) {
             Some(_) => Put::Updated,
             None => Put::Created,
         };
-        let plan = self.admit(name, &mut properties).await?;
         let target = self.configs().target(name);
-        self.put(name, &properties, target, &plan).await?;
+        self.put(name, target, admitted).await?;
         Ok(put)
     }
 
@@ -82,17 +82,19 @@ impl Herder {
         name: &str,
         patch: BTreeMap<String, Option<String>>,
     ) -> Result<(), Refusal> {
-        let _turn = self.turn().await?;
-        let mut properties = self.properties(name)?;
-        for (key, value) in patch {
-            match value {
-                Some(value) => drop(properties.insert(key, value)),
-                None => drop(properties.remove(&key)),
+        let patched = || {
+            let mut properties = self.properties(name)?;
+            for (key, value) in patch.clone() {
+                match value {
+                    Some(value) => drop(properties.insert(key, value)),
+                    None => drop(properties.remove(&key)),
+                }
             }
-        }
-        let plan = self.admit(name, &mut properties).await?;
+            Ok(properties)
+        };
+        let admitted = self.admit(name, patched).await?;
         let target = self.configs().target(name);
-        self.put(name, &properties, target, &plan).await
+        self.put(name, target, admitted).await
     }
 
     /// Makes or changes a connector as a file wants it. The mark comes first: who dies in between leaves
@@ -130,13 +132,12 @@ impl Herder {
     async fn put(
         &self,
         name: &str,
-        properties: &Properties,
         target: TargetState,
-        plan: &Plan,
+        Admitted { turn: _turn, properties, plan }: Admitted<'_>,
     ) -> Result<(), Refusal> {
         let topic = &self.config.configs_topic;
-        let tasks = wanted_tasks(target, plan);
-        let records = config_records::put_connector(topic, name, properties, target, tasks);
+        let tasks = wanted_tasks(target, &plan);
+        let records = config_records::put_connector(topic, name, &properties, target, tasks);
         // What is run is planned once the log has said it, here as everywhere.
         self.write(records).await.map_err(Refusal::Log)
     }
@@ -203,10 +204,11 @@ impl Herder {
         self.set_target(name, TargetState::Stopped).await?;
         let _turn = self.turn().await?;
         let plan = self.stopped(name)?;
-        let mut released = Vec::new();
-        for task in plan.tasks.iter().filter_map(TaskPlan::source) {
-            released.extend(self.release_task(task).await?);
-        }
+        let tasks = plan.tasks.iter().filter_map(TaskPlan::source);
+        // At once: others wait for the turn.
+        let released = join_all(tasks.map(|task| self.release_task(task))).await;
+        let released: Vec<_> = released.into_iter().collect::<Result<_, _>>()?;
+        let released: Vec<String> = released.into_iter().flatten().collect();
         Ok((!released.is_empty()).then(|| released.join("; ")))
     }
 
@@ -281,11 +283,11 @@ impl Herder {
     /// Starts a task of this worker anew, after it was drained.
     ///
     /// # Errors
-    /// Not found.
+    /// Not found, or it is on its way from one worker to another.
     pub(crate) fn restart_task(&self, name: &str, id: u32) -> Result<(), Refusal> {
         self.known(name)?;
-        self.runners.restart(name, |task, _| task == id);
-        Ok(())
+        let is_here = self.runners.restart(name, |task, _| task == id);
+        if is_here { Ok(()) } else { Err(Refusal::rebalancing()) }
     }
 
     fn known(&self, name: &str) -> Result<Properties, Refusal> {

@@ -109,10 +109,11 @@ impl Handle {
         self.wish.send_replace(wish);
     }
 
-    /// Restarts these of its tasks, as far as they are here.
-    pub(crate) fn restart(&self, ids: &[u32]) {
+    /// Restarts these of its tasks, as far as they are here; whether any is.
+    pub(crate) fn restart(&self, which: impl Fn(u32, &Status) -> bool) -> bool {
         let here = self.here.borrow();
-        ids.iter().filter_map(|id| here.tasks.get(id)).for_each(Line::repeat);
+        let tasks = here.tasks.iter().filter(|(id, line)| which(**id, &line.status()));
+        tasks.map(|(_, line)| line.repeat()).count() > 0
     }
 
     /// How the connector itself stands.

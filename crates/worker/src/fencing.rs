@@ -4,12 +4,15 @@
 //! How many tasks there were is kept in the configuration topic, under `tasks-fencing-NAME`, in Kafka
 //! Connect's format.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use highwater_connector::{ConnectorError, ErrorKind};
 use highwater_kafka::{Admin, Journal, KafkaError, OutgoingRecord};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::assignment::Work;
@@ -26,6 +29,8 @@ pub(crate) const FENCING: &str = "tasks-fencing-";
 /// How long a task waits for the worker that has the connector to fence those before it.
 const FENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
+type Turn = tokio::sync::Mutex<()>;
+
 /// Fences the tasks before a set of tasks: once for all of them, by the worker that has the connector.
 /// Who came later would else cut off tasks that run already.
 pub(crate) struct Fences {
@@ -33,8 +38,8 @@ pub(crate) struct Fences {
     group: String,
     configs: watch::Receiver<ConfigState>,
     standing: watch::Receiver<Standing>,
-    /// One at a time.
-    turn: Mutex<()>,
+    /// One at a time of each connector, as long as anybody has it or waits for it.
+    turns: Mutex<BTreeMap<String, Weak<Turn>>>,
 }
 
 impl Fences {
@@ -45,7 +50,7 @@ impl Fences {
         standing: watch::Receiver<Standing>,
     ) -> Self {
         let (topic, group) = (topic.to_owned(), group.to_owned());
-        Self { topic, group, configs, standing, turn: Mutex::default() }
+        Self { topic, group, configs, standing, turns: Mutex::default() }
     }
 
     /// Returns once the tasks before the present ones are fenced.
@@ -58,7 +63,7 @@ impl Fences {
         connector: &str,
         shared: &Shared,
     ) -> Result<(), ConnectorError> {
-        let turn = self.turn.lock().await;
+        let turn = self.turn(connector).lock_owned().await;
         if !self.is_due(connector) {
             return Ok(());
         }
@@ -81,6 +86,17 @@ impl Fences {
             Ok(_) => Ok(()),
             Err(_) => Err(not_fenced(connector)),
         }
+    }
+
+    fn turn(&self, connector: &str) -> Arc<Turn> {
+        let mut turns = self.turns.lock();
+        if let Some(turn) = turns.get(connector).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::new(Turn::default());
+        turns.insert(connector.to_owned(), Arc::downgrade(&turn));
+        turn
     }
 
     fn is_due(&self, connector: &str) -> bool {
@@ -136,6 +152,23 @@ fn put(topic: &str, connector: &str, tasks: usize) -> OutgoingRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fence_waits_for_those_of_its_own_connector_alone() {
+        let (configs, standing) = (watch::Sender::default(), watch::Sender::default());
+        let fences = Fences::new("c", "g", configs.subscribe(), standing.subscribe());
+        let turn = |connector: &str| fences.turn(connector).try_lock_owned();
+        let first = turn("a").unwrap();
+        assert!(turn("a").is_err());
+        let second = turn("b").unwrap();
+        drop((first, second));
+        let _third = turn("c").unwrap();
+        assert_eq!(
+            fences.turns.lock().keys().collect::<Vec<_>>(),
+            ["c"],
+            "who is done is forgotten"
+        );
+    }
 
     #[test]
     fn the_record_is_kafka_connects() {

@@ -5,15 +5,18 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use highwater_kafka::KafkaError;
+use tokio::sync::watch;
 
 use crate::assignment::Work;
 use crate::config_records::Restart;
-use crate::configs::Effect;
+use crate::configs::{ConfigState, Effect};
 use crate::herder::Herder;
 use crate::loggers::LogLevel;
 use crate::replay::News;
 use crate::restore::{self, wanted_tasks};
+use crate::standing::Standing;
 use crate::status::{State, Status};
 use crate::statuses;
 
@@ -34,11 +37,15 @@ impl Herder {
             let follower = tokio::spawn(follow(Arc::downgrade(self), topic)).abort_handle();
             self.followers.lock().push(follower);
         }
+        let leading = put_in_order(Arc::downgrade(self), self.shared.standing.subscribe());
+        let doing = do_what_is_read(Arc::downgrade(self), self.configs.subscribe());
+        let own = [tokio::spawn(leading), tokio::spawn(doing)];
+        self.followers.lock().extend(own.map(|follower| follower.abort_handle()));
     }
 
     async fn read(&self, topic: Topic) -> Result<(), KafkaError> {
         match topic {
-            Topic::Configs => self.read_configs().await,
+            Topic::Configs => self.hear_configs().await,
             Topic::Statuses => self.read_statuses().await,
         }
     }
@@ -55,19 +62,39 @@ impl Herder {
     /// # Errors
     /// When the log cannot be read; what could be read is done.
     pub(crate) async fn read_configs(&self) -> Result<(), KafkaError> {
-        let mut tail = self.config_tail.lock().await;
-        let mut effects = Vec::new();
-        let read = tail
-            .catch_up(&mut |record| {
-                self.configs.send_modify(|configs| {
-                    effects.extend(configs.apply(record.key.as_deref(), record.value.as_deref()));
-                });
-            })
-            .await;
-        for effect in effects {
-            self.act(effect).await;
-        }
+        let read = self.hear_configs().await;
+        self.act().await;
         read
+    }
+
+    /// Reads the configurations to their end.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub(crate) async fn hear_configs(&self) -> Result<(), KafkaError> {
+        let mut each = |record: highwater_kafka::ReadRecord| {
+            self.configs.send_modify(|configs| {
+                let effect = configs.apply(record.key.as_deref(), record.value.as_deref());
+                self.undone.lock().extend(effect);
+            });
+        };
+        self.config_tail.lock().await.catch_up(&mut each).await
+    }
+
+    /// Does what was read, whoever read it. What hangs keeps nobody from reading on.
+    pub(crate) async fn act(&self) {
+        let _acting = self.acting.lock().await;
+        let effects: Vec<Effect> = self.undone.lock().iter().cloned().collect();
+        let names: BTreeSet<&str> = effects.iter().map(Effect::name).collect();
+        let each = names.into_iter().map(async |name| {
+            for effect in effects.iter().filter(|effect| effect.name() == name) {
+                self.do_one(effect).await;
+            }
+        });
+        // At once: one whose check hangs takes its time-out, and no more for all of them.
+        join_all(each).await;
+        // Not before: who is held up and given up leaves it to the next.
+        self.undone.lock().drain(..effects.len());
     }
 
     /// Reads the statuses to their end.
@@ -84,13 +111,13 @@ impl Herder {
         self.status_tail.lock().await.catch_up(&mut each).await
     }
 
-    async fn act(&self, effect: Effect) {
+    async fn do_one(&self, effect: &Effect) {
         match effect {
-            Effect::Settled(name) => self.settle(&name).await,
-            Effect::Restart(name, restart) => self.start_anew(&name, restart).await,
+            Effect::Settled(name) => self.settle(name).await,
+            Effect::Restart(name, restart) => self.start_anew(name, *restart).await,
             Effect::Level(name, level) => {
-                if let Some(level) = LogLevel::from_name(&level) {
-                    self.config.loggers.set(&name, level);
+                if let Some(level) = LogLevel::from_name(level) {
+                    self.config.loggers.set(name, level);
                 }
             }
         }
@@ -128,9 +155,12 @@ impl Herder {
     /// When the log cannot be written.
     pub(crate) async fn lead(&self) -> Result<(), KafkaError> {
         let _turn = self.turn.lock().await;
-        for name in self.plans.divided_by_others() {
-            self.plan_anew(&name).await;
+        if !self.leads() {
+            return Ok(());
         }
+        self.read_configs().await?;
+        let theirs = self.plans.divided_by_others();
+        join_all(theirs.iter().map(|name| self.plan_anew(name))).await;
         let names = self.names();
         let records: Vec<_> = names.iter().flat_map(|name| self.changed_tasks(name)).collect();
         if !records.is_empty() {
@@ -186,6 +216,25 @@ impl Herder {
                 stored.into_iter().eq(wanted_tasks(configs.target(name), &plan))
             }
         }
+    }
+}
+
+/// Sets the log in order each time that the group has made this worker its leader. Apart from its life in
+/// the group, which goes on while a change waits for a source that does not answer.
+async fn put_in_order(herder: Weak<Herder>, mut standing: watch::Receiver<Standing>) {
+    while standing.changed().await.is_ok() {
+        let Some(herder) = herder.upgrade() else { return };
+        if let Err(error) = herder.lead().await {
+            tracing::warn!(%error, "the leader could not set the log in order");
+        }
+    }
+}
+
+/// Does what is read, apart from who reads on.
+async fn do_what_is_read(herder: Weak<Herder>, mut configs: watch::Receiver<ConfigState>) {
+    while configs.changed().await.is_ok() {
+        let Some(herder) = herder.upgrade() else { return };
+        herder.act().await;
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use highwater_connector::{ConnectorError, ErrorKind, Problem};
 
 use crate::WorkerConfig;
+use crate::checks::{Unanswered, none_free};
 use crate::isolation;
+use crate::keys;
 use crate::looking::silent;
 use crate::pipeline::{Pipeline, Properties};
 use crate::plan::TaskPlan;
@@ -89,7 +91,7 @@ async fn renewed<T: Send + 'static>(
         return Ok(None);
     }
     let (given, worker) = (given.clone(), worker.clone());
-    let limit = worker.source_timeout;
+    let (limit, checks) = (worker.source_timeout, worker.checks.clone());
     let work = move || {
         let looked = worker.secrets.resolve(&given).map_err(|problems| unavailable(&problems))?;
         // Between both looks a file may change: what the second one finds wrong is said by its key.
@@ -97,10 +99,13 @@ async fn renewed<T: Send + 'static>(
         let planned = planned.map_err(|panic| isolation::panicked(&looked.scrub.text(&panic)))?;
         planned.map_err(|problems| unfit(&problems))
     };
-    match tokio::time::timeout(limit, tokio::task::spawn_blocking(work)).await {
-        Ok(Ok(planned)) => planned.map(Some),
-        Ok(Err(error)) => Err(isolation::panicked(&error.to_string())),
-        Err(_) => Err(silent("its secrets", limit)),
+    match checks.run(limit, work).await {
+        Ok(planned) => planned.map(Some),
+        Err(Unanswered::NoneFree(number)) => {
+            Err(unavailable(&[Problem::new(keys::CLASS, none_free(number))]))
+        }
+        Err(Unanswered::Silent) => Err(silent("its secrets", limit)),
+        Err(Unanswered::Broken(error)) => Err(isolation::panicked(&error.to_string())),
     }
 }
 

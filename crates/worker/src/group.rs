@@ -29,6 +29,12 @@ const HEAR: Duration = Duration::from_secs(1);
 /// Pause before a group is joined anew that did not let the worker in.
 const REJOIN_PAUSE: Duration = Duration::from_secs(5);
 
+/// Pause before configurations are read again that could not be read to their end.
+const READ_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long the others, who have joined, wait for what the leader has read to be done.
+const SETTLE: Duration = Duration::from_secs(2);
+
 /// How long a join goes on while no broker answers, before it is said and begun anew.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -129,16 +135,19 @@ impl Herder {
         if ends {
             self.narrow(membership(kept)).await;
         }
-        if self.shared.cluster.write_under(lease) {
+        if self.shared.cluster.write_under(lease.clone()) {
             self.close_journals().await;
         }
-        if let Err(error) = self.read_configs().await {
+        // What is new is nobody's until it is known how it is configured: others may have begun with
+        // what this worker has not read.
+        while let Err(error) = self.read_configs().await {
             tracing::warn!(%error, "the configurations could not be read to their end");
+            sleep(READ_PAUSE).await;
+            if !lease.holds() {
+                return ends;
+            }
         }
         self.runners.stand(membership(has));
-        if leads && let Err(error) = self.lead().await {
-            tracing::warn!(%error, "the leader could not set the log in order");
-        }
         // At once: one whose check hangs takes its time-out, and no more for all of them.
         join_all(self.names().iter().map(|name| self.replan(name))).await;
         self.update_wanted();
@@ -292,9 +301,11 @@ impl GroupProtocol for SharingOut {
         members: Vec<GroupMember>,
     ) -> Result<Vec<(String, Bytes)>, KafkaError> {
         let Some(herder) = self.herder.upgrade() else { return Ok(Vec::new()) };
-        if let Err(error) = herder.read_configs().await {
+        if let Err(error) = herder.hear_configs().await {
             tracing::warn!(%error, "the work is shared out as far as it is known");
         }
+        // What takes longer is shared out in the next round.
+        drop(timeout(SETTLE, herder.act()).await);
         herder.update_wanted();
         self.wanted = herder.wanted.borrow().clone();
         let claims: BTreeMap<String, Claim> = members.into_iter().filter_map(claim).collect();

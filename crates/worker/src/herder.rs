@@ -1,7 +1,7 @@
 //! Holds what operators want as the log says it, and keeps a runner for each connector of which this
 //! worker has a part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::WorkerConfig;
 use crate::applier::Folder;
 use crate::assignment::Work;
-use crate::configs::ConfigState;
+use crate::configs::{ConfigState, Effect};
 use crate::connector_runner::ConnectorWish;
 use crate::elsewhere::Elsewhere;
 use crate::group::{Joined, Round};
@@ -57,6 +57,10 @@ pub(crate) struct Herder {
     /// One change at a time, as with Kafka Connect's herder.
     pub(crate) turn: tokio::sync::Mutex<()>,
     pub(crate) config_tail: tokio::sync::Mutex<Replay>,
+    /// What was read of configurations and is still to be done, in this order.
+    pub(crate) undone: Mutex<VecDeque<Effect>>,
+    /// Who does it: one at a time, while others read on.
+    pub(crate) acting: tokio::sync::Mutex<()>,
     pub(crate) status_tail: tokio::sync::Mutex<Replay>,
     pub(crate) followers: Mutex<Vec<AbortHandle>>,
 }
@@ -114,6 +118,8 @@ impl Herder {
             joined: tokio::sync::Mutex::default(),
             turn: tokio::sync::Mutex::new(()),
             config_tail: tokio::sync::Mutex::new(restored.config_tail),
+            undone: Mutex::default(),
+            acting: tokio::sync::Mutex::default(),
             status_tail: tokio::sync::Mutex::new(restored.status_tail),
             followers: Mutex::default(),
         }
@@ -203,12 +209,10 @@ impl Herder {
         } else {
             (own, Division::Own)
         };
-        let is_current = {
-            let configs = self.configs();
-            configs.properties(name).is_some() && configs.revision(name) == revision
-        };
+        // Kept until it is set: whoever deletes it next removes its plan.
+        let configs = self.configs();
         // Else whoever changed or deleted it meanwhile has seen to its plan.
-        if is_current {
+        if configs.revision(name) == revision {
             self.plans.set(name, revision, planned, division);
         }
     }

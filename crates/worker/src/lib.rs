@@ -40,6 +40,7 @@ mod applier;
 mod assignment;
 mod backoff;
 mod boundary;
+mod checks;
 mod checkup;
 mod client_overrides;
 mod client_settings;
@@ -143,6 +144,7 @@ mod trace;
 mod undone;
 mod worker;
 
+pub use checks::Checks;
 pub use client_settings::{CLIENT_SETTINGS, Client, ClientSettings, Fate};
 pub use connector_files::check_connector_files;
 pub use counters::describe_metrics;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use highwater_connector::{
     ConnectorError, OffsetChange, OffsetVerdict, SourceOffset, SourcePartition,
 };
@@ -125,11 +126,10 @@ impl Herder {
         wanted: Vec<Wanted>,
         terms: &Terms,
     ) -> Result<(), Refusal> {
-        let mut records = Vec::with_capacity(wanted.len());
-        for wanted in wanted {
-            records.extend(self.edit(plan, stored, wanted, terms).await?);
-        }
-        self.shared.journal.write(records).await.map_err(Refusal::Log)
+        // At once: others wait for the turn.
+        let edits = wanted.into_iter().map(|wanted| self.edit(plan, stored, wanted, terms));
+        let records: Vec<_> = join_all(edits).await.into_iter().collect::<Result<_, _>>()?;
+        self.shared.journal.write(records.concat()).await.map_err(Refusal::Log)
     }
 
     /// The offset records of one entry, after the source has been asked.

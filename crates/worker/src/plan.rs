@@ -7,6 +7,7 @@ use highwater_connector::{
 };
 
 use crate::WorkerConfig;
+use crate::checks::{Unanswered, none_free};
 use crate::client_overrides::{WithoutEffect, without_effect};
 use crate::isolation;
 use crate::keys;
@@ -155,19 +156,18 @@ pub(crate) async fn within_time(
     let limit = worker.source_timeout;
     let (name, properties, stored) = (name.to_owned(), properties.clone(), stored.to_vec());
     let (plugins, worker) = (plugins.clone(), worker.clone());
-    let planning = tokio::task::spawn_blocking(move || {
-        Plan::of(&name, &properties, &stored, &plugins, &worker)
-    });
-    match tokio::time::timeout(limit, planning).await {
-        Ok(Ok(plan)) => plan.map(Arc::new),
-        Ok(Err(error)) => {
-            Err(vec![Problem::new(keys::CLASS, format!("could not be asked: {error}"))])
+    let checks = worker.checks.clone();
+    let planned =
+        checks.run(limit, move || Plan::of(&name, &properties, &stored, &plugins, &worker)).await;
+    let message = match planned {
+        Ok(plan) => return plan.map(Arc::new),
+        Err(Unanswered::NoneFree(number)) => none_free(number),
+        Err(Unanswered::Silent) => {
+            format!("has not said within {limit:?} whether this configuration fits")
         }
-        Err(_) => {
-            let message = format!("has not said within {limit:?} whether this configuration fits");
-            Err(vec![Problem::new(keys::CLASS, message)])
-        }
-    }
+        Err(Unanswered::Broken(error)) => format!("could not be asked: {error}"),
+    };
+    Err(vec![Problem::new(keys::CLASS, message)])
 }
 
 fn divide(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use highwater_kafka::{KafkaError, OutgoingRecord};
 use tokio::sync::watch;
 
@@ -91,11 +92,13 @@ pub(crate) async fn restore(
 
 async fn plans(configs: &ConfigState, plugins: &Plugins, worker: &WorkerConfig) -> Plans {
     let plans = Plans::default();
-    for name in configs.names() {
+    let each = configs.names().map(async |name| {
         let properties = configs.properties(name).cloned().unwrap_or_default();
         let planned = plan::within_time(name, &properties, &[], plugins, worker).await;
         plans.set(name, configs.revision(name), planned, Division::Own);
-    }
+    });
+    // At once: one whose check hangs takes its time-out, and no more for all of them.
+    join_all(each).await;
     plans
 }
 

@@ -124,12 +124,10 @@ impl Runners {
         self.kept.lock().running.get(name).map(Handle::watch)
     }
 
-    /// Restarts these of a connector's tasks, as far as they are here.
-    pub(crate) fn restart(&self, name: &str, which: impl Fn(u32, &Status) -> bool) {
+    /// Restarts these of a connector's tasks, as far as they are here; whether any is.
+    pub(crate) fn restart(&self, name: &str, which: impl Fn(u32, &Status) -> bool) -> bool {
         let kept = self.kept.lock();
-        let Some(handle) = kept.running.get(name) else { return };
-        let tasks = handle.tasks().into_iter().filter(|(id, status)| which(*id, status));
-        handle.restart(&tasks.map(|(id, _)| id).collect::<Vec<_>>());
+        kept.running.get(name).is_some_and(|handle| handle.restart(which))
     }
 }
 

@@ -10,6 +10,7 @@ use highwater_connector::{AllowedPaths, Problem};
 use highwater_data::{Converter, Role, SIMPLE_HEADER_CONVERTER};
 use highwater_kafka::{Bootstrap, KafkaError, Tls, Writer, WriterSettings};
 
+use crate::checks::Checks;
 use crate::loggers::{Loggers, NoLoggers};
 use crate::secret_providers::SecretProviders;
 
@@ -204,6 +205,8 @@ pub struct WorkerConfig {
     pub converters: DefaultConverters,
     /// Levels of log lines, for who may change them over REST.
     pub loggers: Arc<dyn Loggers>,
+    /// Threads for code of connectors that checks a configuration.
+    pub checks: Checks,
     /// See [`WriterFactory`].
     pub writers: WriterFactory,
 }
@@ -235,6 +238,7 @@ impl WorkerConfig {
             secrets: SecretProviders::new(AllowedPaths::new("none", []), "none", []),
             converters: DefaultConverters::default(),
             loggers: Arc::new(NoLoggers),
+            checks: Checks::default(),
             writers: Arc::new(highwater_kafka::writer),
         }
     }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::bench::PATIENCE;
 
 #[derive(Clone, Default)]
 pub(crate) struct Barrier(Arc<watch::Sender<State>>);
@@ -25,7 +28,14 @@ impl Barrier {
 
     /// Waits until somebody waits.
     pub(crate) async fn reached(&self) {
-        self.0.subscribe().wait_for(|state| state.waiting > 0).await.unwrap();
+        self.reached_by(1).await;
+    }
+
+    /// Waits until so many wait at once.
+    pub(crate) async fn reached_by(&self, number: usize) {
+        let mut state = self.0.subscribe();
+        let reached = state.wait_for(|state| state.waiting >= number);
+        timeout(PATIENCE, reached).await.unwrap().unwrap();
     }
 
     pub(crate) async fn pass(&self) {

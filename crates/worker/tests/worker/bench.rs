@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_broker::{Broker, BrokerConfig, Coordinator, CoordinatorConfig, Endpoint};
-use highwater_kafka::{Admin, OutgoingRecord, Reader, WriterSettings, at_least_once};
+use highwater_kafka::{
+    Admin, OutgoingRecord, Reader, TransactionSettings, Writer, WriterSettings, at_least_once,
+};
 use highwater_log::{FileSystem, Log, LogConfig, RealFileSystem};
 use highwater_worker::{Plugin, Worker, WorkerConfig};
 use reqwest::{Method, Response, StatusCode};
@@ -89,24 +91,43 @@ impl Bench {
     }
 
     /// Writes configurations as another worker does.
-    pub(crate) async fn write_configs(&self, records: &[(&str, Value)]) {
+    pub(crate) async fn write_configs(&self, records: &[(impl AsRef<str>, Value)]) {
         let mut writer = at_least_once(&WriterSettings::new(self.bootstrap.as_str())).unwrap();
-        for (key, value) in records {
-            let record = OutgoingRecord {
-                topic: "highwater.configs".into(),
-                partition: None,
-                key: Some((*key).to_owned().into()),
-                value: Some(value.to_string().into()),
-                headers: Vec::new(),
-            };
-            writer.send(record).await.unwrap();
-        }
+        send_configs(&mut *writer, records).await;
         writer.commit().await.unwrap();
+    }
+
+    /// Begins to write configurations in a transaction, which is open until the writer commits.
+    pub(crate) async fn begin_configs(
+        &self,
+        records: &[(impl AsRef<str>, Value)],
+    ) -> Box<dyn Writer> {
+        let (id, timeout) = ("other".to_owned(), Duration::from_secs(600));
+        let transactions = Some(TransactionSettings { id, timeout });
+        let settings = WriterSettings { transactions, ..WriterSettings::new(&self.bootstrap) };
+        let mut writer = highwater_kafka::writer(&settings).unwrap();
+        writer.begin().await.unwrap();
+        send_configs(&mut *writer, records).await;
+        writer.ready().await.unwrap();
+        writer
     }
 
     /// A life in a runtime of its own, which can be dropped at any moment.
     pub(crate) async fn doomed(&self, config: WorkerConfig) -> Doomed {
         Doomed::start(config, &self.server).await
+    }
+}
+
+async fn send_configs(writer: &mut dyn Writer, records: &[(impl AsRef<str>, Value)]) {
+    for (key, value) in records {
+        let record = OutgoingRecord {
+            topic: "highwater.configs".into(),
+            partition: None,
+            key: Some(key.as_ref().to_owned().into()),
+            value: Some(value.to_string().into()),
+            headers: Vec::new(),
+        };
+        writer.send(record).await.unwrap();
     }
 }
 
@@ -278,6 +299,17 @@ impl Answer {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
         self.body
     }
+}
+
+/// What another worker writes of a connector with one task.
+pub(crate) fn written(name: &str, config: &Value) -> Vec<(String, Value)> {
+    let given = json!({ "properties": config });
+    vec![
+        (format!("target-state-{name}"), json!({ "state": "STARTED", "state.v2": "STARTED" })),
+        (format!("connector-{name}"), given.clone()),
+        (format!("task-{name}-0"), given),
+        (format!("commit-{name}"), json!({ "tasks": 1 })),
+    ]
 }
 
 /// A configuration of the source whose trail is `trail`.

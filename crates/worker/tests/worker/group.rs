@@ -137,6 +137,19 @@ impl Join {
         self.let_in(MEMBER, vec![own]);
     }
 
+    /// Lets it in as the leader of itself and of one that has nothing yet.
+    pub(crate) fn lead_beside_another(self) {
+        let peer = json!({ "id": "other", "url": "http://127.0.0.1:1" });
+        let claim = json!({ "worker": peer, "has": {} }).to_string();
+        let member = |member_id: &str, metadata| JoinGroupResponseMember {
+            member_id: member_id.to_owned(),
+            metadata,
+            ..Default::default()
+        };
+        let members = vec![member(MEMBER, self.metadata.clone()), member("other", claim.into())];
+        self.let_in(MEMBER, members);
+    }
+
     pub(crate) fn refuse(self, error_code: ErrorCode) {
         drop(self.answer.send(JoinGroupResponse { error_code, ..Default::default() }));
     }

@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::bench::{Bench, Life, PATIENCE, config};
+use crate::bench::{Bench, Life, PATIENCE, config, written};
 use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::group::Group;
@@ -222,7 +222,7 @@ async fn a_change_that_waited_is_not_made_by_who_leads_no_more() {
     scene.group.rebalance().await.give(&both);
     // What nobody has is done by the leader, which cannot be reached.
     let restart = "/connectors/a/tasks/9/restart";
-    while life.api.call(Method::POST, restart, None).await.status == 204 {
+    while life.api.call(Method::POST, restart, None).await.status != 409 {
         sleep(HEARTBEAT).await;
     }
     gate.configs.open();
@@ -267,15 +267,7 @@ async fn what_was_planned_of_an_older_configuration_is_not_run() {
         let mut properties = config("shop");
         properties["database.password"] = json!(password);
         properties["check"] = json!(check);
-        let task = json!({ "properties": properties });
-        let state = json!({ "state": "STARTED", "state.v2": "STARTED" });
-        let commit = json!({ "tasks": 1 });
-        [
-            ("target-state-a", state),
-            ("connector-a", task.clone()),
-            ("task-a-0", task),
-            ("commit-a", commit),
-        ]
+        written("a", &properties)
     };
     scene.bench.write_configs(&configuration("old", "waits")).await;
     scene.group.join().await.give(&a(0..1));
@@ -310,4 +302,68 @@ async fn a_fence_of_its_own_does_not_wait_for_that_of_another_worker() {
     life.api.until_task("b", "RUNNING").await;
     assert!(given.elapsed() < Duration::from_secs(5), "{:?}", given.elapsed());
     assert_eq!(scene.bench.server.state().starts.len(), 1, "`a` is not fenced");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_on_its_way_to_another_worker_is_started_anew_by_nobody() {
+    let scene = Scene::start().await;
+    let life = scene.leader(scene.config()).await;
+    life.api.create("a", parted("x,y")).await.expect(201);
+    scene.group.join().await.lead();
+    life.api.until("a", |status| running(status) == 2).await;
+    scene.group.rebalance().await.lead_beside_another();
+    let join = scene.group.join().await;
+    assert_eq!(join.has, a(0..1));
+    let restart = |task: usize| {
+        let (api, path) = (life.api.clone(), format!("/connectors/a/tasks/{task}/restart"));
+        async move { api.call(Method::POST, &path, None).await }
+    };
+    assert_eq!(restart(1).await.refusal(409), REBALANCING);
+    restart(0).await.expect(204);
+    join.lead();
+    life.api.until("a", |status| running(status) == 2).await;
+    restart(1).await.expect(204);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_waits_for_its_turn_hears_of_the_next_rebalance() {
+    let scene = Scene::start().await;
+    let (gate, writers) = Gate::after(usize::MAX);
+    let life = scene.leader(WorkerConfig { writers, ..scene.config() }).await;
+    life.api.create("a", config("shop")).await.expect(201);
+    scene.group.join().await.lead();
+    life.api.until_task("a", "RUNNING").await;
+    gate.configs.close();
+    let api = life.api.clone();
+    let change = tokio::spawn(async move { api.put("/connectors/a/pause").await });
+    gate.configs.reached().await;
+    for _ in 0..2 {
+        let join = scene.group.rebalance().await;
+        assert_eq!(join.has, a(0..1));
+        join.lead();
+        scene.clock.pass(SESSION).await;
+    }
+    gate.configs.open();
+    change.await.unwrap().expect(202);
+    life.api.until_task("a", "PAUSED").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_new_is_not_started_before_it_is_known_how_it_is_configured() {
+    let scene = Scene::start().await;
+    let life = scene.follower("x").await;
+    scene.group.rebalance().await.give(&nothing());
+    scene.group.join().await.give(&nothing());
+    let mut changed = parted("x");
+    changed["database.password"] = json!("new");
+    let mut transaction = scene.bench.begin_configs(&written("a", &changed)).await;
+    let starts = scene.bench.server.state().starts.len();
+    scene.group.rebalance().await.give(&a(0..1));
+    // Both who follows and who was given it have waited in vain by then.
+    scene.clock.pass(Duration::from_secs(30)).await;
+    assert_eq!(scene.bench.server.state().starts.len(), starts, "it may run elsewhere otherwise");
+    transaction.commit().await.unwrap();
+    life.api.until_task("a", "RUNNING").await;
+    assert_eq!(scene.bench.server.state().starts.len(), starts + 1);
+    assert_eq!(scene.bench.server.last_start().password, "new");
 }

@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, PATIENCE, config};
+use crate::gate::Gate;
 use crate::source::{Server, lasting};
 
 /// Kafka Connect's two sentences.
@@ -43,23 +44,18 @@ async fn a_worker_that_is_well_names_the_tasks_that_are_not() {
 async fn a_change_that_does_not_end_is_told_and_over_once_it_does() {
     let bench = Bench::start(Server::new(5, 7)).await;
     let mut hurried = bench.config();
-    hurried.source_timeout = Duration::from_secs(3);
     hurried.health_timeout = Duration::from_millis(200);
+    let (gate, writers) = Gate::after(usize::MAX);
+    hurried.writers = writers;
     let life = bench.life_of(hurried).await;
-    let mut hangs = config("shop");
-    hangs["check"] = json!("hangs");
+    gate.configs.close();
     let api = life.api.clone();
-    let creating = tokio::spawn(async move { api.create("a", hangs).await.status });
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    let stuck = loop {
-        let answer = life.api.call(Method::GET, "/health", None).await;
-        if answer.status == 500 {
-            break answer.expect(500);
-        }
-        assert!(tokio::time::Instant::now() < deadline, "it is well all the time");
-    };
+    let creating = tokio::spawn(async move { api.create("a", config("shop")).await.status });
+    gate.configs.reached().await;
+    let stuck = life.api.get("/health").await.expect(500);
     assert_eq!(why(&stuck), "a change of a connector has gone on for 0.2 s");
-    assert_eq!(creating.await.unwrap(), 400);
+    gate.configs.open();
+    assert_eq!(creating.await.unwrap(), 201);
     life.api.get("/health").await.expect(200);
     life.worker.shutdown().await;
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use highwater_worker::Checks;
 use serde_json::json;
 
 use crate::bench::{Bench, PATIENCE, config};
@@ -57,5 +58,24 @@ async fn a_check_that_panics_or_hangs_refuses_the_configuration() {
     assert!(refusal.contains("has not said within 3s"), "{refusal}");
     life.api.create("a", checked("")).await.expect(201);
     life.api.until_task("a", "RUNNING").await;
+    life.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn checks_that_never_end_take_no_more_threads_than_there_are_for_them() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let mut hurried = bench.config();
+    hurried.source_timeout = Duration::from_secs(2);
+    hurried.checks = Checks::new(1);
+    let life = bench.life_of(hurried).await;
+    bench.server.checks.close();
+    let mut waits = config("shop");
+    waits["check"] = json!("waits");
+    let refusal = life.api.create("a", waits).await.refusal(400).to_owned();
+    assert!(refusal.contains("has not said within 2s"), "{refusal}");
+    let refusal = life.api.create("b", config("crm")).await.refusal(400).to_owned();
+    assert!(refusal.contains("all 1 threads for checks are taken"), "{refusal}");
+    bench.server.checks.open();
+    life.api.create("b", config("crm")).await.expect(201);
     life.worker.shutdown().await;
 }
