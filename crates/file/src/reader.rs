@@ -1,8 +1,8 @@
 //! An open file, read on from a position: the blocking half of the source task.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use highwater_connector::{AllowedPaths, ConnectorError, identity};
@@ -31,6 +31,24 @@ pub(crate) struct Bounds {
 
 /// A line, and the position behind it.
 pub(crate) type Line = (Arc<str>, u64);
+
+/// Whether a line begins at this byte of the file.
+///
+/// # Errors
+/// When the file must not be opened, or cannot be read.
+pub(crate) fn begins_line(path: &Path, allowed: &AllowedPaths, position: u64) -> io::Result<bool> {
+    let Some(before) = position.checked_sub(1) else { return Ok(true) };
+    let mut file = allowed.open(path, OpenOptions::new().read(true))?;
+    file.seek(SeekFrom::Start(before))?;
+    let mut around = Vec::new();
+    file.take(2).read_to_end(&mut around)?;
+    Ok(match around.as_slice() {
+        [b'\n', ..] => true,
+        // Both make one end.
+        [b'\r', after, ..] => *after != b'\n',
+        _ => false,
+    })
+}
 
 /// See the module's text.
 #[derive(Debug)]

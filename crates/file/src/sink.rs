@@ -118,18 +118,17 @@ impl FileSinkTask {
         done
     }
 
-    /// The records as lines; those that are none are reported.
-    async fn lines(&self, records: &[SinkRecord]) -> Result<Vec<u8>, ConnectorError> {
-        let mut lines = Vec::new();
+    /// The records as lines, and how many these are; records that are none are reported.
+    async fn lines(&self, records: &[SinkRecord]) -> Result<(Vec<u8>, u64), ConnectorError> {
+        let (mut lines, mut count) = (Vec::new(), 0);
         for record in records {
-            if let Err(error) = append(&mut lines, record) {
-                match &self.context {
-                    Some(context) => context.report(record, error).await?,
-                    None => return Err(error),
-                }
+            match (append(&mut lines, record), &self.context) {
+                (Ok(()), _) => count += 1,
+                (Err(error), Some(context)) => context.report(record, error).await?,
+                (Err(error), None) => return Err(error),
             }
         }
-        Ok(lines)
+        Ok((lines, count))
     }
 }
 
@@ -156,11 +155,11 @@ impl SinkTask for FileSinkTask {
     }
 
     async fn put(&mut self, records: &[SinkRecord]) -> Result<usize, ConnectorError> {
-        let lines = self.lines(records).await?;
+        let (lines, count) = self.lines(records).await?;
         if !lines.is_empty() {
             self.with_file(move |writer| writer.append(&lines)).await?;
         }
-        self.lines += records.len() as u64;
+        self.lines += count;
         Ok(records.len())
     }
 
@@ -180,5 +179,56 @@ impl SinkTask for FileSinkTask {
 
     fn facts(&self) -> Vec<Fact> {
         vec![("lines", self.lines.to_string())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use highwater_connector::{SchemaAndValue, TopicPartition};
+
+    use super::*;
+
+    /// Tolerates everything, and keeps the offset of what was reported last.
+    #[derive(Default)]
+    struct Tolerant(AtomicI64);
+
+    #[async_trait]
+    impl SinkContext for Tolerant {
+        fn rewind(&self, _: &TopicPartition, _: i64) {}
+
+        fn request_commit(&self) {}
+
+        async fn report(&self, bad: &SinkRecord, _: ConnectorError) -> Result<(), ConnectorError> {
+            self.0.store(bad.original.offset, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    fn record(offset: i64, value: Value) -> SinkRecord {
+        let from = TopicPartition::new("lines", 0);
+        let (topic, key) = (from.topic.clone(), SchemaAndValue::default());
+        let (value, headers) = (SchemaAndValue::schemaless(value), Vec::new());
+        let original =
+            LogRecord { from, offset, timestamp: 0, key: None, value: None, headers: Vec::new() };
+        SinkRecord { original, topic, key, value, headers }
+    }
+
+    #[tokio::test]
+    async fn lines_that_it_did_not_write_are_not_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        let allowed = AllowedPaths::new("the.setting", [dir.path().to_owned()]);
+        let mut task =
+            FileSinkTask { path: path.clone(), allowed, writer: None, context: None, lines: 0 };
+        let context = Arc::new(Tolerant::default());
+        task.start(Arc::clone(&context) as _).await.unwrap();
+        let records = [record(0, Value::text("a")), record(1, Value::Bytes("b".into()))];
+        assert_eq!(task.put(&records).await.unwrap(), 2);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n");
+        assert_eq!(context.0.load(Ordering::Relaxed), 1);
+        assert!(task.activity().ends_with("; 1 lines in this run"), "{}", task.activity());
+        assert_eq!(task.facts(), [("lines", "1".to_owned())]);
     }
 }

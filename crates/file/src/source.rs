@@ -11,7 +11,7 @@ use highwater_connector::{
 use serde_json::Map;
 
 use crate::error;
-use crate::reader::Bounds;
+use crate::reader::{Bounds, begins_line};
 use crate::source_task::FileSourceTask;
 
 pub(crate) const FILE: &str = "file";
@@ -183,6 +183,14 @@ impl SourceConnector for FileSourceConnector {
             let what = format!("{} holds {length} bytes, not {position}", path.display());
             return refused(what, "give a position within the file");
         }
+        let (at, allowed) = (path.clone(), self.allowed.clone());
+        let begins =
+            tokio::task::spawn_blocking(move || begins_line(&at, &allowed, position)).await;
+        // A file that cannot be read now may be there, and right, when the connector runs.
+        if let Ok(Ok(false)) = begins {
+            let what = format!("byte {position} of {} is inside a line", path.display());
+            return refused(what, "give the position behind the end of a line, or 0");
+        }
         let current = change.current.as_ref().and_then(|current| position_of(current).ok());
         match current {
             Some(current) if position > current && !change.allow_skip => refused(
@@ -257,7 +265,7 @@ mod tests {
     #[tokio::test]
     async fn an_offset_goes_forward_only_when_that_is_asked_for_and_never_beyond_the_file() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("lines"), "12345678").unwrap();
+        std::fs::write(dir.path().join("lines"), "123\n\n67\n").unwrap();
         let config = config(&dir, &[]);
         let connector = connector(&dir);
         let asked = async |wanted: u64, allow_skip| {
@@ -275,5 +283,26 @@ mod tests {
             panic!("it skips")
         };
         assert!(remedy.contains("--allow-skip") && remedy.contains("?allowSkip=true"), "{remedy}");
+    }
+
+    #[tokio::test]
+    async fn an_offset_inside_a_line_is_refused_where_the_file_can_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (config, connector) = (config(&dir, &[]), connector(&dir));
+        let asked = async |wanted: u64| {
+            let change =
+                OffsetChange { current: None, wanted: Some(offset_of(wanted)), allow_skip: false };
+            connector.check_offset_change(&config, &change).await.unwrap()
+        };
+        let accepted = async |wanted| matches!(asked(wanted).await, OffsetVerdict::Accepted(_));
+        assert!(accepted(2).await, "there is no file yet");
+        std::fs::write(dir.path().join("lines"), "ab\r\nc\rd\nrest").unwrap();
+        for (position, begins) in
+            [(0, true), (1, false), (3, false), (4, true), (6, true), (8, true), (12, false)]
+        {
+            assert_eq!(accepted(position).await, begins, "{position}");
+        }
+        let OffsetVerdict::Refused { what, .. } = asked(3).await else { panic!("it tears") };
+        assert!(what.starts_with("byte 3 of "), "{what}");
     }
 }

@@ -59,11 +59,14 @@ impl Folder {
 
     /// Says what is wrong now, each thing once.
     fn tell(&self, wrong: BTreeMap<String, String>) {
+        let Some(folder) = &self.path else { return };
         let mut state = self.state.lock();
         for (file, why) in wrong.iter().filter(|(file, why)| state.wrong.get(*file) != Some(why)) {
+            let file = place(folder, file).display().to_string();
             tracing::error!(file, why, "a connector file is not followed; what was there stays");
         }
         for file in state.wrong.keys().filter(|file| !wrong.contains_key(*file)) {
+            let file = place(folder, file).display().to_string();
             tracing::info!(file, "the connector file is right again, or gone");
         }
         state.wrong = wrong;
@@ -71,7 +74,6 @@ impl Folder {
 }
 
 fn finding(folder: &Path, file: &str, why: &str) -> Finding {
-    let subject = if file.is_empty() { folder.to_owned() } else { folder.join(file) };
     Finding::new(
         Severity::Error,
         "CONNECTOR_FILE",
@@ -79,7 +81,12 @@ fn finding(folder: &Path, file: &str, why: &str) -> Finding {
         "its connectors stay as they were last",
         "correct it; it is looked at again every few seconds",
     )
-    .about(format!("file {}", subject.display()))
+    .about(format!("file {}", place(folder, file).display()))
+}
+
+/// Where something is wrong: a file, or the folder itself, which goes under no name.
+fn place(folder: &Path, file: &str) -> PathBuf {
+    if file.is_empty() { folder.to_owned() } else { folder.join(file) }
 }
 
 impl Herder {

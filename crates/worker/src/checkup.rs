@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use highwater_connector::{ConnectorError, Finding, Severity};
+use highwater_connector::{ConnectorError, Finding, Severity, SourceOffset, TopicPartition};
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -15,6 +15,7 @@ use crate::elsewhere::Elsewhere;
 use crate::health;
 use crate::herder::Herder;
 use crate::looking::silent;
+use crate::meter::Move;
 use crate::pipeline::Pipeline;
 use crate::plan::TaskPlan;
 use crate::rest_error::Refusal;
@@ -29,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many connectors are looked at together, so that several silent sources are one wait.
 const TOGETHER: usize = 16;
+
+/// Partitions that are named, at most.
+const NAMED: usize = 10;
 
 /// Code of a connector that is paused or stopped.
 pub(crate) const NOT_RUNNING: &str = "CONNECTOR_NOT_RUNNING";
@@ -112,6 +116,7 @@ async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
         .status(&name)
         .map_or_else(|_| Vec::new(), |status| of_status(&herder, &name, &status));
     findings.extend(of_still(&herder, &name, undone(&herder, &name)));
+    findings.extend(of_moves(&herder, &name));
     // Its source would say the same again.
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     findings.extend(of_secrets(&herder, &name));
@@ -211,6 +216,33 @@ fn of_still(herder: &Herder, name: &str, undone: Undone) -> Vec<Finding> {
     still.collect()
 }
 
+fn of_moves(herder: &Herder, name: &str) -> Option<Finding> {
+    let (_, tasks) = herder.runners.statuses(name).0?;
+    let meters = tasks.keys().filter_map(|id| herder.shared.meters.of(name, *id));
+    moved(&meters.flat_map(|meter| meter.moved.lock().clone()).collect())
+}
+
+/// Rule S3: a gap is never silent.
+fn moved(moves: &BTreeMap<TopicPartition, Move>) -> Option<Finding> {
+    let said = |(partition, Move { from, to, at }): (&TopicPartition, &Move)| {
+        let gap =
+            if to > from { "nothing between was delivered" } else { "it comes again from there" };
+        format!("{partition} at {at}: offset {from} was not there, it went on at {to}, {gap}")
+    };
+    let more = moves.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; {more} more partitions") } else { String::new() };
+    let moves: Vec<_> = moves.iter().take(NAMED).map(said).collect();
+    (!moves.is_empty()).then(|| {
+        Finding::new(
+            Severity::Warning,
+            "SINK_MOVED",
+            format!("{}{more}", moves.join("; ")),
+            "the log did not have where it was to read on: retention or a deletion took it, or the stored offset lay beyond the end",
+            "raise retention.ms and retention.bytes of the topic above the longest time that the sink is not read; docs/how-to/move-position.md shows how an offset is set",
+        )
+    })
+}
+
 fn of_secrets(herder: &Herder, name: &str) -> Option<Finding> {
     let properties = herder.properties(name).ok()?;
     let keys = secrets::literal(herder.plugin(&properties), &properties).join(", ");
@@ -244,7 +276,9 @@ async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
     let Ok(plan) = herder.plan(name) else { return Vec::new() };
     let mut findings = Vec::new();
     for task in plan.tasks.iter().filter_map(TaskPlan::source) {
-        let asked = timeout(PATIENCE, ask(herder, task)).await;
+        // Others say that the log is away, and a source is not to blame for it.
+        let Ok(Ok(offset)) = timeout(PATIENCE, position(herder, task)).await else { continue };
+        let asked = timeout(PATIENCE, ask(herder, task, offset)).await;
         let found = asked
             .unwrap_or_else(|_| Err(silent("how it stands", PATIENCE)))
             .unwrap_or_else(|error| vec![Finding::from_error(&error)]);
@@ -253,11 +287,19 @@ async fn of_source(herder: &Herder, name: &str) -> Vec<Finding> {
     findings
 }
 
-async fn ask(herder: &Herder, pipeline: &Arc<Pipeline>) -> Result<Vec<Finding>, ConnectorError> {
-    let pipeline = pipeline.fresh(&herder.config).await?;
-    let stored = Box::pin(herder.offsets(&pipeline.name)).await.unwrap_or_default();
+/// What is stored of a source.
+async fn position(herder: &Herder, pipeline: &Pipeline) -> Result<Option<SourceOffset>, Refusal> {
+    let stored = Box::pin(herder.offsets(&pipeline.name)).await?;
     let own = stored.into_iter().find(|stored| stored.partition == pipeline.partition);
-    let offset = own.and_then(|stored| stored.offset);
+    Ok(own.and_then(|stored| stored.offset))
+}
+
+async fn ask(
+    herder: &Herder,
+    pipeline: &Arc<Pipeline>,
+    offset: Option<SourceOffset>,
+) -> Result<Vec<Finding>, ConnectorError> {
+    let pipeline = pipeline.fresh(&herder.config).await?;
     pipeline.scrubbed(pipeline.connector.examine(&pipeline.config, offset.as_ref())).await
 }
 
@@ -343,6 +385,21 @@ mod tests {
         assert_eq!(reasons[..2], [Undone::BY_SINK.at_rest, Undone::BY_SINK.retried]);
         assert!(reasons[2].starts_with(Undone::BY_SINK.failed), "{reasons:?}");
         assert!(!format!("{found:?}").contains("source"), "{found:?}");
+    }
+
+    #[test]
+    fn a_gap_is_a_warning_with_both_edges() {
+        assert_eq!(moved(&BTreeMap::new()), None);
+        let at = Timestamp::UNIX_EPOCH;
+        let orders = |partition| TopicPartition::new("orders", partition);
+        let moves =
+            [(orders(0), Move { from: 3, to: 8, at }), (orders(1), Move { from: 9, to: 2, at })];
+        let found = moved(&moves.into()).unwrap();
+        assert_eq!((&*found.code, found.severity), ("SINK_MOVED", Severity::Warning));
+        let parts: Vec<_> = found.what.split("; ").collect();
+        assert!(parts[0].starts_with("orders-0 at 1970"), "{}", found.what);
+        assert!(parts[0].contains("offset 3") && parts[0].contains("at 8, nothing between"));
+        assert!(parts[1].contains("offset 9") && parts[1].contains("at 2, it comes again"));
     }
 
     #[test]

@@ -131,7 +131,9 @@ fn unknown(client: Client, name: &str) -> String {
     let mut keys = worker_keys();
     keys.extend(sink_keys());
     let honoured = keys.iter().filter_map(|key| parted(key.name));
+    let may_be_set = |group: &&ClientSettings| group.fate != Fate::Refused || !group.met.is_empty();
     let groups = CLIENT_SETTINGS.iter().filter(|group| group.clients.contains(&client));
+    let groups = groups.filter(may_be_set);
     let names = groups.flat_map(|group| group.names).copied();
     let honoured = honoured.filter(|(of, _)| *of == client).map(|(_, name)| name);
     let (whose, prefix) = (client.title(), client.name());
@@ -232,6 +234,8 @@ mod tests {
             message("producer.override.linger"),
             "is no setting of Kafka's producer; did you mean producer.override.linger.ms?"
         );
+        let refused_itself = message("consumer.override.bootstrap.serverz");
+        assert!(!refused_itself.contains("bootstrap.servers"), "{refused_itself}");
         assert_eq!(message("admin.override.zzz"), "is no setting of Kafka's admin client");
         assert_eq!(message("admin.override."), "is no setting of Kafka's admin client");
         // That of another client.

@@ -9,7 +9,9 @@ use highwater_connector::{ConnectorError, LogRecord, TopicPartition};
 use highwater_kafka::{NewTopic, OutgoingRecord, Writer};
 
 use crate::cluster::{Cluster, Sending, log_error};
+use crate::sink_keys::DEAD_LETTER_REPLICAS;
 use crate::tolerance::{DeadLetterSettings, Stage};
+use crate::topics;
 
 /// Why a record is bad, and whose it is.
 pub(crate) struct Cause<'a> {
@@ -38,7 +40,7 @@ impl DeadLetters {
     ) -> Result<Self, ConnectorError> {
         let replication = settings.replication;
         let topic = NewTopic { replication, ..NewTopic::of_one(&settings.topic) };
-        cluster.admin.create_durable_topic(&topic).await.map_err(|error| log_error(&error))?;
+        topics::make_as_said(&cluster.admin, &topic, DEAD_LETTER_REPLICAS).await?;
         let writer = cluster.writer(sending, None).map_err(|error| log_error(&error))?;
         Ok(Self { settings, writer, under_way: VecDeque::new() })
     }

@@ -1,9 +1,12 @@
 //! What is counted of one task, for as long as it is kept.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use highwater_connector::TopicPartition;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 /// Upper bounds of the buckets of a commit's time, in milliseconds.
 pub(crate) const COMMIT_BOUNDS: [u64; 8] = [1, 5, 25, 100, 500, 1_000, 5_000, 30_000];
@@ -77,6 +80,14 @@ impl Commits {
     }
 }
 
+/// A partition that a sink reads on elsewhere, since the log lacks the offset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Move {
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    pub(crate) at: Timestamp,
+}
+
 /// See the module's text. Numbers grow over the runs of the task; levels are unknown between them.
 #[derive(Debug, Default)]
 pub(crate) struct TaskMeter {
@@ -108,6 +119,8 @@ pub(crate) struct TaskMeter {
     pub(crate) dead_letter_failures: Count,
     /// Times that a sink reads on elsewhere, since the log lacks the offset.
     pub(crate) moves: Count,
+    /// The last such move of each partition.
+    pub(crate) moved: Mutex<BTreeMap<TopicPartition, Move>>,
     /// When the task's loop came round last, in milliseconds since 1970.
     pub(crate) turned: Level,
     /// How often it did.
@@ -124,6 +137,12 @@ impl TaskMeter {
             self.records.add(records);
             self.last_record.set(Some(Timestamp::now().as_millisecond()));
         }
+    }
+
+    /// A sink reads a partition on elsewhere.
+    pub(crate) fn moved(&self, partition: &TopicPartition, from: i64, to: i64) {
+        self.moves.one();
+        self.moved.lock().insert(partition.clone(), Move { from, to, at: Timestamp::now() });
     }
 
     /// The task's loop comes round.

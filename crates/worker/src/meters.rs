@@ -156,7 +156,7 @@ const FAMILIES: [Family; 20] = [
     Family(
         "highwater_sink_records_total",
         SinkCounter(|meter| meter.records.get()),
-        "Records that a sink has accepted, by connector and task",
+        "Records that a sink has accepted, those among them that it reported as bad, by connector and task",
     ),
     Family(
         "highwater_sink_bytes_total",

@@ -51,7 +51,7 @@ impl Herder {
         let planned = planned.as_ref().map(|plan| plan.settings.offsets_topic.as_deref());
         let named = properties.get(keys::OFFSETS_TOPIC).map(|topic| topic.trim());
         let named = planned.unwrap_or(named.filter(|topic| !topic.is_empty()));
-        self.shared.offsets.all(named, name).await.map_err(Refusal::Log)
+        self.shared.offsets.all(named, name).await.map_err(Refusal::Unread)
     }
 
     /// Stores or resets the offsets of the partitions given.

@@ -102,7 +102,7 @@ impl Outbox {
     ) -> Result<(), ConnectorError> {
         let facts = self.topics.ready(&outgoing.topic).await?;
         if facts.compacted && outgoing.key.is_none() {
-            return Err(without_key(&outgoing));
+            return Err(without_key(&outgoing, position.as_ref()));
         }
         let size = size_of(&outgoing);
         let limit = RecordLimit {
@@ -110,7 +110,7 @@ impl Outbox {
             topic: facts.max_message_bytes,
         };
         if !limit.admits(size) {
-            return Err(too_large(&outgoing, size, &limit));
+            return Err(too_large(&outgoing, size, &limit, position.as_ref()));
         }
         if self.ledger.in_flight() == 0 {
             self.pulse.sent();

@@ -49,11 +49,12 @@ pub(crate) fn size_of(record: &OutgoingRecord) -> usize {
     bytes(&record.key) + bytes(&record.value) + headers
 }
 
-/// Rule R5: table, key, size and both settings.
+/// Rule R5: table or place, key, size and both settings.
 pub(crate) fn too_large(
     record: &OutgoingRecord,
     size: usize,
     limit: &RecordLimit,
+    position: &dyn Position,
 ) -> ConnectorError {
     let topic_limit = limit.topic.map_or_else(|| "not known".to_owned(), |topic| topic.to_string());
     let key = record.key.as_deref().map_or("none".into(), String::from_utf8_lossy);
@@ -64,9 +65,9 @@ pub(crate) fn too_large(
         "RECORD_TOO_LARGE",
         ErrorKind::Data,
         format!(
-            "a row of table {} with key {key} makes a record of {size} bytes; the connector's \
+            "{} with key {key} makes a record of {size} bytes; the connector's \
              {setting} is {}, topic {topic}'s max.message.bytes is {topic_limit}",
-            table_of(record),
+            subject(record, position),
             limit.connector
         ),
         format!(
@@ -78,15 +79,14 @@ pub(crate) fn too_large(
 }
 
 /// Rule R2: compaction keeps the newest record of each key, and so takes none without.
-pub(crate) fn without_key(record: &OutgoingRecord) -> ConnectorError {
+pub(crate) fn without_key(record: &OutgoingRecord, position: &dyn Position) -> ConnectorError {
     let topic = &record.topic;
     ConnectorError::stop(
         "RECORD_WITHOUT_KEY",
         ErrorKind::Data,
         format!(
-            "a record of table {} has no key, being a TRUNCATE or of a table without one, and topic \
-             {topic} is compacted",
-            table_of(record)
+            "{} has no key, being a TRUNCATE or of what has none, and topic {topic} is compacted",
+            subject(record, position)
         ),
         format!(
             "set cleanup.policy=delete on topic {topic}, or leave the table out of the captured \
@@ -95,8 +95,15 @@ pub(crate) fn without_key(record: &OutgoingRecord) -> ConnectorError {
     )
 }
 
-/// The table that the envelope names (rule R1).
-fn table_of(record: &OutgoingRecord) -> String {
+/// A row by its table, which the envelope names (rule R1); what is no row by its place in the source.
+fn subject(record: &OutgoingRecord, position: &dyn Position) -> String {
+    match table_of(record) {
+        Some(table) => format!("a row of table {table}"),
+        None => format!("the record that ends at source offset {}", position.offset()),
+    }
+}
+
+fn table_of(record: &OutgoingRecord) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Envelope {
         source: Source,
@@ -107,12 +114,41 @@ fn table_of(record: &OutgoingRecord) -> String {
         schema: Option<String>,
         table: String,
     }
-    let envelope = record.value.as_deref().and_then(|value| serde_json::from_slice(value).ok());
-    match envelope {
-        Some(Envelope { source: Source { schema: Some(schema), table } }) => {
-            format!("{schema}.{table}")
+    let Envelope { source } = serde_json::from_slice(record.value.as_deref()?).ok()?;
+    Some(match source {
+        Source { schema: Some(schema), table } => format!("{schema}.{table}"),
+        Source { schema: None, table } => table,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_connector::SourceOffset;
+
+    use super::*;
+
+    fn record(value: &'static str) -> OutgoingRecord {
+        OutgoingRecord {
+            topic: "lines".into(),
+            partition: None,
+            key: None,
+            value: Some(value.into()),
+            headers: Vec::new(),
         }
-        Some(Envelope { source: Source { schema: None, table } }) => table,
-        None => "(not named by the record)".to_owned(),
+    }
+
+    #[test]
+    fn a_row_is_named_by_its_table_and_a_line_by_its_place() {
+        let mut position = SourceOffset::default();
+        position.set("position", 20);
+        let limit = RecordLimit { connector: 3, topic: None };
+        let row = record(r#"{"source":{"schema":"public","table":"files"}}"#);
+        let said = too_large(&row, 9, &limit, &position).what;
+        assert!(said.starts_with("a row of table public.files with key none"), "{said}");
+        let line = record("a line");
+        let place = r#"the record that ends at source offset {"position":20}"#;
+        let said = too_large(&line, 9, &limit, &position).what;
+        assert!(said.starts_with(&format!("{place} with key none")), "{said}");
+        assert!(without_key(&line, &position).what.starts_with(place));
     }
 }

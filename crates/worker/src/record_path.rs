@@ -10,6 +10,7 @@ use highwater_kafka::OutgoingRecord;
 use highwater_transforms::{Chain, Record, TransformError};
 
 use crate::pipeline::Properties;
+use crate::plugin_kinds;
 use crate::plugin_versions;
 use crate::record_keys::{converter_key, converter_options};
 use crate::scrub::Scrub;
@@ -20,7 +21,7 @@ use crate::tolerance::Stage;
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) stage: Stage,
-    /// Class of the converter or transform.
+    /// Full name of the class of the converter or transform.
     pub(crate) class: String,
     pub(crate) error: ConnectorError,
 }
@@ -153,7 +154,8 @@ impl Placed {
             }
         };
         let converter = made.map_err(|problems| prefixed(key, problems))?;
-        Ok(Self { role, class: class.to_owned(), converter })
+        let kind = if role == Role::Header { "header_converter" } else { "converter" };
+        Ok(Self { role, class: full_name(kind, class), converter })
     }
 
     async fn read(
@@ -227,6 +229,12 @@ fn prefixed(key: &str, problems: Vec<Problem>) -> Vec<Problem> {
     problems.into_iter().map(|problem| Problem { key: full(problem.key), ..problem }).collect()
 }
 
+/// The full name of the class of a kind that a configuration names.
+fn full_name(kind: &str, named: &str) -> String {
+    let classes = plugin_kinds::classes(kind);
+    plugin_kinds::resolved(&classes, named).unwrap_or(named).to_owned()
+}
+
 fn not_transformed(failed: TransformError) -> Box<Failure> {
     let code = failed.code();
     let remedy = format!(
@@ -235,7 +243,8 @@ fn not_transformed(failed: TransformError) -> Box<Failure> {
         failed.transform
     );
     let error = ConnectorError::stop(code, ErrorKind::Data, failed.to_string(), remedy);
-    Box::new(Failure { stage: Stage::Transformation, class: failed.class, error })
+    let class = full_name("transformation", &failed.class);
+    Box::new(Failure { stage: Stage::Transformation, class, error })
 }
 
 #[cfg(test)]

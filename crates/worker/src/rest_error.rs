@@ -73,8 +73,10 @@ pub(crate) enum Refusal {
     Connector(ConnectorError),
     /// 500: the source cannot be asked.
     Source(ConnectorError),
-    /// 500: the log fails.
+    /// 500: the log fails at a change.
     Log(KafkaError),
+    /// 500: the log cannot be read, before or without a change.
+    Unread(KafkaError),
     /// 500: a part of the worker panicked, or took longer than a request may.
     Broken(String),
     /// Any other status, with its own text.
@@ -139,9 +141,11 @@ impl Refusal {
                 StatusCode::BAD_REQUEST
             }
             Self::CallerUnknownThere { .. } => StatusCode::MISDIRECTED_REQUEST,
-            Self::Source(_) | Self::Log(_) | Self::Broken(_) | Self::Untrusted { .. } => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Self::Source(_)
+            | Self::Log(_)
+            | Self::Unread(_)
+            | Self::Broken(_)
+            | Self::Untrusted { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Http(status, _) => *status,
         }
     }
@@ -181,6 +185,7 @@ impl Refusal {
             ),
             Self::Invalid(problems) => invalid(problems),
             Self::Connector(error) | Self::Source(error) => error.to_string(),
+            Self::Unread(error) => format!("The log cannot be read: {error}"),
             Self::Log(error) => format!(
                 "The log failed, so the outcome is not known; this may be a transient error and \
                  the request can be safely retried: {error}"
@@ -203,6 +208,10 @@ fn invalid(problems: &[Problem]) -> String {
     );
     text
 }
+
+/// A worker that is out of its group, since Kafka is away for it, says so there.
+const REBALANCING_REMEDY: &str =
+    "send the request again in a few seconds; if it stays so, GET /health says why";
 
 /// What is kept when a request is refused before anything is done.
 const UNCHANGED: &str = "everything: nothing was changed";
@@ -251,6 +260,11 @@ impl Refusal {
                 "correct these keys; docs/reference/configuration.md says what each takes",
             ),
             Self::Connector(error) | Self::Source(error) => error_json(error),
+            Self::Unread(error) => parts(
+                log_error(error).code,
+                UNCHANGED,
+                "send the request again once the log answers; highwater doctor says what is wrong with it",
+            ),
             Self::Log(error) => parts(
                 log_error(error).code,
                 "what is in the log; whether this change is among it is not known",
@@ -262,7 +276,7 @@ impl Refusal {
                 "look whether it is done, then at the server's log lines, and report them",
             ),
             Self::Rebalancing(_) | Self::Unreached { .. } => {
-                parts("WORKERS_REBALANCING", UNCHANGED, "send the request again in a few seconds")
+                parts("WORKERS_REBALANCING", UNCHANGED, REBALANCING_REMEDY)
             }
             Self::CallerUnknownThere { url, .. } => parts(
                 "WORKER_CALLER_UNKNOWN",
@@ -357,6 +371,19 @@ mod tests {
                 assert!(!text.is_empty(), "{part} of {refusal:?}");
             }
         }
+    }
+
+    #[test]
+    fn who_only_reads_is_not_told_of_a_change() {
+        let away = || KafkaError::Unreachable {
+            bootstrap: "kafka:9092".to_owned(),
+            detail: "connection refused".to_owned(),
+        };
+        let read = Refusal::Unread(away());
+        let told = format!("{}{}", read.message(), read.parts());
+        assert!(told.contains("connection refused") && told.contains(UNCHANGED), "{told}");
+        assert!(!told.contains("outcome") && !told.contains("is not known"), "{told}");
+        assert!(Refusal::Log(away()).parts()["kept"].to_string().contains("is not known"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::topics::{RESERVED, misnamed};
 const TOPICS: &str = "topics";
 const TOPICS_REGEX: &str = "topics.regex";
 const DEAD_LETTERS: &str = "errors.deadletterqueue.topic.name";
-const DEAD_LETTER_REPLICAS: &str = "errors.deadletterqueue.topic.replication.factor";
+pub(crate) const DEAD_LETTER_REPLICAS: &str = "errors.deadletterqueue.topic.replication.factor";
 const DEAD_LETTER_HEADERS: &str = "errors.deadletterqueue.context.headers.enable";
 const GROUP: &str = "consumer.override.group.id";
 const INSTANCE: &str = "consumer.override.group.instance.id";

@@ -33,7 +33,8 @@ impl Herder {
         pipeline: &Arc<SinkPipeline>,
     ) -> Result<Vec<StoredOffset>, Refusal> {
         let group = &pipeline.sink.consumer.group;
-        let offsets = self.shared.cluster.admin.group_offsets(group).await.map_err(Refusal::Log)?;
+        let offsets =
+            self.shared.cluster.admin.group_offsets(group).await.map_err(Refusal::Unread)?;
         Ok(offsets.iter().map(|(partition, offset)| stored(partition, *offset)).collect())
     }
 
@@ -79,7 +80,7 @@ impl Herder {
     ) -> Result<(), Refusal> {
         self.check_group(pipeline).await?;
         let (admin, group) = (&self.shared.cluster.admin, &pipeline.sink.consumer.group);
-        let offsets = admin.group_offsets(group).await.map_err(Refusal::Log)?;
+        let offsets = admin.group_offsets(group).await.map_err(Refusal::Unread)?;
         let wishes = offsets.into_keys().map(|partition| (partition, None)).collect();
         self.ask_sink(pipeline, &wishes).await?;
         let deleted = admin.delete_group(group).await;
@@ -96,7 +97,7 @@ impl Herder {
         if wishes.values().all(Option::is_none) {
             return Ok(());
         }
-        let topics = self.shared.cluster.admin.topics().await.map_err(Refusal::Log)?;
+        let topics = self.shared.cluster.admin.topics().await.map_err(Refusal::Unread)?;
         let mut set = wishes.iter().filter(|(_, offset)| offset.is_some());
         match set.find_map(|(at, _)| missing(at, &topics)) {
             None => Ok(()),
@@ -111,7 +112,7 @@ impl Herder {
     /// until its session has ended, and a static one that has stopped as well.
     async fn check_group(&self, pipeline: &SinkPipeline) -> Result<(), Refusal> {
         let described = self.shared.cluster.admin.describe_group(&pipeline.sink.consumer.group);
-        let described = described.await.map_err(Refusal::Log)?;
+        let described = described.await.map_err(Refusal::Unread)?;
         let members = described.map(|group| group.members).unwrap_or_default();
         if members.is_empty() { Ok(()) } else { Err(in_use(pipeline, &members)) }
     }

@@ -178,7 +178,7 @@ impl RunningSink {
     /// nobody can deliver any more; going back delivers again.
     fn moved(&mut self, partition: &TopicPartition, from: i64, to: i64) {
         tracing::error!(%partition, from, to, "the log lacks the offset; reading goes on elsewhere");
-        self.desk.meter.moves.one();
+        self.desk.meter.moved(partition, from, to);
         self.desk.ledger().rewind(partition, to);
     }
 

@@ -328,7 +328,10 @@ async fn a_record_that_cannot_be_read_stops_the_task_unless_it_is_tolerated() {
     assert_eq!(letters[0].value.as_deref(), Some(&b"{no json"[..]), "as it lay in the log");
     assert_eq!((header("own"), header("__connect.errors.offset")), ("1", "1"));
     assert_eq!(header("__connect.errors.stage"), "VALUE_CONVERTER");
-    assert_eq!(header("__connect.errors.class.name"), "JsonConverter");
+    assert_eq!(
+        header("__connect.errors.class.name"),
+        "org.apache.kafka.connect.json.JsonConverter"
+    );
     let story = header("__connect.errors.exception.stacktrace");
     assert!(story.contains("Do: set value.converter") && !story.contains("tolerance"), "{story}");
 }
@@ -351,7 +354,8 @@ async fn a_record_that_cannot_be_transformed_is_a_dead_letter_with_its_own_bytes
     let header = |name: &str| std::str::from_utf8(letters[0].header(name).unwrap()).unwrap();
     assert_eq!(letters[0].value.as_deref(), Some(&b"7"[..]));
     assert_eq!(header("__connect.errors.stage"), "TRANSFORMATION");
-    assert_eq!(header("__connect.errors.class.name"), "ExtractField$Value");
+    let class = "org.apache.kafka.connect.transforms.ExtractField$Value";
+    assert_eq!(header("__connect.errors.class.name"), class);
     assert_eq!(header("__connect.errors.exception.class.name"), "TRANSFORM_FAILED");
 }
 
@@ -425,4 +429,18 @@ async fn offsets_are_those_of_the_topic_that_was_read_whatever_transforms_call_i
     rig.until_committed(0, 2).await;
     running.stop().await;
     assert_eq!(rig.shelves.shelf().topics, ["elsewhere", "elsewhere"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_log_lacks_the_offset_both_edges_are_kept() {
+    let rig = Rig::start(1).await;
+    rig.write(0, &["a", "b"]).await;
+    let beyond = [(at(0), 9)].into();
+    rig.cluster.admin.alter_group_offsets("connect-shelf", &beyond).await.unwrap();
+    let running = rig.run(0, &[]).await;
+    rig.until_committed(0, 2).await;
+    let moved = running.meter.moved.lock().clone();
+    assert_eq!(moved.get(&at(0)).map(|moved| (moved.from, moved.to)), Some((9, 0)));
+    assert_eq!(running.meter.moves.get(), 1);
+    running.stop().await;
 }

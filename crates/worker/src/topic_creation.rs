@@ -41,6 +41,8 @@ pub(crate) struct TopicSettings {
     pub(crate) partitions: i32,
     /// Number of replicas; -1 for what the cluster makes.
     pub(crate) replication: i16,
+    /// Key that says so.
+    pub(crate) replication_key: String,
     /// Topic configuration, such as `cleanup.policy`.
     pub(crate) configs: BTreeMap<String, String>,
 }
@@ -85,6 +87,7 @@ impl TopicCreation {
         let unsaid = TopicSettings {
             partitions: 1,
             replication: -1,
+            replication_key: key(DEFAULT, REPLICATION),
             configs: unsaid_configs(max_record_bytes),
         };
         let mut reader = Reader { options: &options, problems };
@@ -105,6 +108,11 @@ impl TopicCreation {
         let settings = group.map_or(&self.default, |group| &group.settings);
         self.enabled.then_some(settings)
     }
+}
+
+/// The key of a group's option.
+fn key(group: &str, option: &str) -> String {
+    format!("{PREFIX}{group}.{option}")
 }
 
 /// Whether a key is one of a group, so that its name is the connector's own.
@@ -189,6 +197,7 @@ impl Reader<'_> {
                 }
                 REPLICATION => {
                     settings.replication = self.number(name, option, value, 100);
+                    settings.replication_key = key(name, option);
                 }
                 INCLUDE | EXCLUDE if name != DEFAULT => {}
                 INCLUDE | EXCLUDE => {
@@ -238,7 +247,7 @@ impl Reader<'_> {
     }
 
     fn refuse(&mut self, name: &str, option: &str, message: String) {
-        self.problems.push(Problem::new(&format!("{PREFIX}{name}.{option}"), message));
+        self.problems.push(Problem::new(&key(name, option), message));
     }
 }
 
@@ -303,6 +312,8 @@ mod tests {
         let policy = |topic| creation.of(topic).unwrap().configs["cleanup.policy"].as_str();
         assert_eq!((policy("shop.audit"), partitions("shop.audit")), ("compact", 3));
         assert_eq!(creation.of("shop.audit").unwrap().replication, 2);
+        let key = "topic.creation.audit.replication.factor";
+        assert_eq!(creation.of("shop.audit").unwrap().replication_key, key);
         assert_eq!((policy("shop.audit_off"), partitions("shop.audit_off")), ("delete", -1));
         assert_eq!((policy("crm"), partitions("crm")), ("delete", 3));
         assert_eq!(creation.of("crm").unwrap().configs["compression.type"], "zstd");

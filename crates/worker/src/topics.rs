@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use highwater_connector::{ConnectorError, ErrorKind, Routing};
-use highwater_kafka::{Admin, KafkaError, NewTopic, TOPIC_NAME_RULE, is_topic_name};
+use highwater_kafka::{Admin, ErrorCode, KafkaError, NewTopic, TOPIC_NAME_RULE, is_topic_name};
 
 use crate::cluster::{REQUEST_OVERHEAD, log_error};
 use crate::pipeline::Pipeline;
@@ -108,7 +108,32 @@ async fn make(admin: &Admin, topic: &str, settings: &TopicSettings) -> Result<()
         replication: settings.replication,
         configs: settings.configs.clone(),
     };
-    admin.create_durable_topic(&new).await.map(drop).map_err(|error| log_error(&error))
+    make_as_said(admin, &new, &settings.replication_key).await
+}
+
+/// Makes a topic, unless it exists, whose replication factor `key` of a connector says.
+///
+/// # Errors
+/// What the log says.
+pub(crate) async fn make_as_said(
+    admin: &Admin,
+    topic: &NewTopic,
+    key: &str,
+) -> Result<(), ConnectorError> {
+    let made = admin.create_durable_topic(topic).await;
+    made.map(drop).map_err(|error| not_made(&error, topic.replication, key))
+}
+
+/// More replicas than there are brokers are a mistake of the configuration, at which Kafka Connect's task
+/// fails, too. What the cluster itself asks for may be met once all its brokers are up.
+fn not_made(error: &KafkaError, replication: i16, key: &str) -> ConnectorError {
+    if replication < 0 || !error.is(ErrorCode::INVALID_REPLICATION_FACTOR) {
+        return log_error(error);
+    }
+    let remedy = format!(
+        "set {key}, which is {replication}, to no more than there are brokers, then restart the connector"
+    );
+    ConnectorError::stop("LOG_REFUSED", ErrorKind::Log, error.to_string(), remedy)
 }
 
 async fn exists(admin: &Admin, topic: &str) -> Result<(), ConnectorError> {
@@ -197,6 +222,22 @@ fn unfit(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_replicas_than_brokers_stop_by_the_key_that_asks_for_them() {
+        use highwater_connector::Retry;
+
+        let error = KafkaError::Refused {
+            what: "make topic dead".to_owned(),
+            code: ErrorCode::INVALID_REPLICATION_FACTOR.0,
+            name: "INVALID_REPLICATION_FACTOR",
+            detail: String::new(),
+        };
+        let said = not_made(&error, 3, "the.key");
+        assert_eq!((said.code, said.retry), ("LOG_REFUSED", Retry::Never));
+        assert!(said.remedy.contains("set the.key, which is 3,"), "{said}");
+        assert_eq!(not_made(&error, -1, "the.key").retry, Retry::Backoff, "the cluster's own");
+    }
 
     fn config(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
