@@ -13,9 +13,12 @@ const DEFAULT_HTTP: &str = "127.0.0.1:8083";
 /// Where a server can be reached.
 pub(crate) struct Places {
     pub(crate) log: LogPlace,
-    pub(crate) http: SocketAddr,
+    /// HOST:PORT of HTTP.
+    pub(crate) http: String,
     /// Whether HTTP has TLS.
     pub(crate) secure: bool,
+    /// Whether requests over HTTP have to say who they come from.
+    pub(crate) login: bool,
 }
 
 /// Where the log is.
@@ -27,7 +30,7 @@ pub(crate) enum LogPlace {
 }
 
 /// The text, for a terminal and for a file alike.
-pub(crate) fn text(Places { log, http, secure }: &Places) -> String {
+pub(crate) fn text(Places { log, http, secure, login }: &Places) -> String {
     let scheme = if *secure { "https" } else { "http" };
     let mut facts = match log {
         LogPlace::Cluster(described) => vec![("log", described.clone())],
@@ -43,10 +46,11 @@ pub(crate) fn text(Places { log, http, secure }: &Places) -> String {
         ("metrics", format!("{scheme}://{http}/metrics")),
     ]);
     format!(
-        "highwater {} is up\n{}\n\nTry next, in another terminal; Ctrl-C here stops it:\n{}",
+        "highwater {} is up\n{}\n\nTry next, in another terminal; Ctrl-C here stops it:\n{}{}",
         env!("CARGO_PKG_VERSION"),
         output::facts(&facts),
-        commands(scheme, &http.to_string())
+        commands(scheme, http),
+        with(*secure, *login)
     )
 }
 
@@ -100,6 +104,21 @@ fn commands(scheme: &str, http: &str) -> String {
     lines.map(|(command, what)| format!("  {command:<width$}   {what}")).join("\n")
 }
 
+/// What the commands need beside.
+fn with(secure: bool, login: bool) -> String {
+    let trust =
+        secure.then_some("--ca-file FILE where this machine does not trust its certificate");
+    let who = login.then_some("--token-file FILE, or --login NAME, because users log in");
+    let needs: Vec<_> = trust.into_iter().chain(who).collect();
+    if needs.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nAdd {}; highwater --help names what each is in the environment.",
+        needs.join(", and ")
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,13 +134,28 @@ mod tests {
         }
     }
 
+    fn said(http: &str, secure: bool, login: bool) -> String {
+        let log = LogPlace::Cluster("Kafka at a:1".to_owned());
+        text(&Places { log, http: http.to_owned(), secure, login })
+    }
+
     #[test]
     fn with_tls_every_address_is_https() {
-        let http = "127.0.0.1:8083".parse().unwrap();
-        let log = LogPlace::Cluster("Kafka at a:1".to_owned());
-        let said = text(&Places { log, http, secure: true });
-        assert!(said.contains("https://127.0.0.1:8083/metrics"), "{said}");
-        assert!(said.contains("--url https://") && !said.contains("http://"), "{said}");
+        let said = said("a.example:8083", true, false);
+        assert!(said.contains("https://a.example:8083/metrics"), "{said}");
+        assert!(said.contains("--url https://a.example:8083"), "{said}");
+        assert!(!said.contains("http://"), "{said}");
+    }
+
+    #[test]
+    fn what_the_commands_need_beside_is_named() {
+        let needs = |secure, login| {
+            let said = said(DEFAULT_HTTP, secure, login);
+            (said.contains("--ca-file"), said.contains("--token-file"))
+        };
+        for (secure, login) in [(false, false), (true, false), (false, true), (true, true)] {
+            assert_eq!(needs(secure, login), (secure, login));
+        }
     }
 
     #[test]

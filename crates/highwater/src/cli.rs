@@ -247,13 +247,49 @@ impl ServerFlags {
 pub(crate) enum ConnectorCommand {
     /// List connectors with their states.
     List,
-    /// Show one connector: state, what it is doing, configuration.
+    /// Show one connector: state, what each task is doing and where, offset, configuration.
     Show { name: String },
-    /// Create a connector from a JSON file: {"name": …, "config": {…}}.
+    /// Create a connector from a file.
+    #[command(after_help = CONNECTOR_FILE_HELP)]
     Create {
         /// The file; `-` reads standard input.
         #[arg(long, short)]
         file: PathBuf,
+    },
+    /// Replace the configuration of a connector by that of a file; its tasks start anew with it.
+    ///
+    /// A secret that the file has masked, as show prints it, stays as it is.
+    #[command(after_help = CONNECTOR_FILE_HELP)]
+    Update {
+        name: String,
+        /// The file; `-` reads standard input.
+        #[arg(long, short)]
+        file: PathBuf,
+    },
+    /// Change single keys of a connector's configuration; those that are not named stay.
+    ///
+    /// Every user of the machine sees a command's words: change a password with update, or refer to it.
+    Patch {
+        name: String,
+        /// Keys to set, as KEY=VALUE.
+        #[arg(required_unless_present = "unset")]
+        keys: Vec<String>,
+        /// A key to take out; may be given several times.
+        #[arg(long, value_name = "KEY")]
+        unset: Vec<String>,
+    },
+    /// Check the configuration of a file, and change nothing.
+    #[command(after_help = CONNECTOR_FILE_HELP)]
+    Validate {
+        /// The file; `-` reads standard input.
+        #[arg(long, short)]
+        file: PathBuf,
+    },
+    /// List the classes that connector.class may name.
+    Plugins {
+        /// Converters, transforms and predicates, too.
+        #[arg(long)]
+        all: bool,
     },
     /// Delete a connector. Its topics and its stored offset stay, and what its source keeps for it.
     Delete {
@@ -270,8 +306,23 @@ pub(crate) enum ConnectorCommand {
     /// Resume a paused or stopped connector.
     Resume { name: String },
     /// Restart a connector and its tasks.
-    Restart { name: String },
+    Restart {
+        name: String,
+        /// What has failed, and nothing else.
+        #[arg(long, conflicts_with = "task")]
+        only_failed: bool,
+        /// This task alone.
+        #[arg(long, value_name = "NUMBER")]
+        task: Option<u32>,
+    },
 }
+
+const CONNECTOR_FILE_HELP: &str = "\
+A file is one connector, in any form that a file of worker.connectors_dir may have:
+  {\"name\": \"shop\", \"config\": {\"connector.class\": …}}   as Kafka Connect's REST API takes it
+  {\"name\": \"shop\", \"connector.class\": …}               its keys alone
+  name=shop, a line for each key                         Java's properties, in a file that ends in .properties
+Without a name the file's own counts, without its end.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OffsetsCommand {
@@ -659,6 +710,15 @@ mod tests {
     #[test]
     fn the_definition_holds_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn one_task_is_restarted_or_those_that_failed() {
+        let parsed = |flags: &[&str]| {
+            Cli::try_parse_from([&["highwater", "connector", "restart", "a"][..], flags].concat())
+        };
+        assert!(parsed(&["--task", "3"]).is_ok() && parsed(&["--only-failed"]).is_ok());
+        assert!(parsed(&["--task", "3", "--only-failed"]).is_err());
     }
 
     #[test]

@@ -104,6 +104,11 @@ impl HttpGuard {
         self.tls.is_some()
     }
 
+    /// Whether requests have to say who they come from.
+    pub(crate) const fn asks(&self) -> bool {
+        self.login
+    }
+
     /// What `highwater server --check` says.
     pub(crate) fn text(&self) -> String {
         let login = if self.login { "users log in" } else { "nobody logs in" };

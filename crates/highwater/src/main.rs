@@ -9,6 +9,8 @@ mod cli;
 mod client_login;
 mod compaction_settings;
 mod completions;
+mod connector_configs;
+mod connector_status;
 mod connectors;
 mod coordinator_settings;
 mod copies;

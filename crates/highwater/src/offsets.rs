@@ -44,7 +44,8 @@ async fn show(api: &Api, output: Output, name: &str) -> Result<(), Failure> {
         let change = &entry["highwater"];
         if !change.is_null() {
             facts.push(("last change", output::plain(&change["last_change"])));
-            facts.push(("reason", output::plain(&change["reason"])));
+            let reason = output::plain(&change["reason"]);
+            facts.extend((!reason.is_empty()).then_some(("reason", reason)));
         }
         output::line(&output::facts(&facts))?;
     }

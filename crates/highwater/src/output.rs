@@ -113,11 +113,11 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
 }
 
 /// `label  value` lines with the labels aligned.
-pub(crate) fn facts(facts: &[(&str, String)]) -> String {
-    let width = facts.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+pub(crate) fn facts(facts: &[(impl AsRef<str>, String)]) -> String {
+    let width = facts.iter().map(|(label, _)| label.as_ref().chars().count()).max().unwrap_or(0);
     facts
         .iter()
-        .map(|(label, value)| format!("{label:<width$}  {value}"))
+        .map(|(label, value)| format!("{:<width$}  {value}", label.as_ref()))
         .collect::<Vec<_>>()
         .join("\n")
 }

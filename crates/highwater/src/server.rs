@@ -51,7 +51,7 @@ const STARTING: Duration = Duration::from_secs(2);
 const HTTP_FILES: u64 = 10;
 
 /// The connectors of this release: one line a system and direction.
-fn plugins(allowed: AllowedPaths) -> Vec<Plugin> {
+pub(crate) fn plugins(allowed: AllowedPaths) -> Vec<Plugin> {
     vec![
         Plugin::Source(Arc::new(PostgresConnector::new())),
         Plugin::Source(Arc::new(FileSourceConnector::new(allowed.clone()))),
@@ -68,8 +68,11 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
             Some(_) => settings.sharing.check_files()?,
             None => drop(settings.kafka_guard.open(&users)?),
         }
-        folders::check(&settings)?;
-        return Ok(output::line(&settings.text())?);
+        output::line(&settings.text())?;
+        for warning in blocking(move || folders::check(&settings)).await? {
+            output::note(&warning);
+        }
+        return Ok(());
     }
     let log_levels = logging::start(&settings)?;
     let files = OpenFiles::claim();
@@ -186,7 +189,12 @@ impl Server {
                 settings.apache.as_ref().map_or_else(String::new, apache::described),
             ),
         };
-        Places { log, http: self.http_address, secure: settings.http_guard.is_secure() }
+        Places {
+            log,
+            http: settings.reached_at(self.http_address),
+            secure: settings.http_guard.is_secure(),
+            login: settings.http_guard.asks(),
+        }
     }
 
     async fn stop(self, within: Duration) -> Result<(), Failure> {
@@ -241,24 +249,35 @@ pub(crate) async fn blocking<T: Send + 'static>(
         .map_err(|error| Failure::new(Exit::Failed, "PANIC", error.to_string()))
 }
 
+/// What connectors are checked against and run with.
+pub(crate) fn worker_config(
+    settings: &Settings,
+    bootstrap: &Bootstrap,
+    http: SocketAddr,
+) -> WorkerConfig {
+    let mut config = WorkerConfig::new(bootstrap, &http.to_string());
+    config.offset_flush_interval = settings.offset_flush_interval;
+    config.exactly_once = settings.exactly_once;
+    config.group_id.clone_from(&settings.worker_group);
+    settings.worker.apply(settings.allowed_paths(), &mut config);
+    if settings.apache.is_some() {
+        settings.sharing.apply(&mut config, http);
+    }
+    config
+}
+
 async fn start_worker(
     settings: &Settings,
     log_levels: Arc<LogLevels>,
     bootstrap: &Bootstrap,
     http: SocketAddr,
 ) -> Result<Worker, Failure> {
-    let mut config = WorkerConfig::new(bootstrap, &http.to_string());
-    config.offset_flush_interval = settings.offset_flush_interval;
-    config.exactly_once = settings.exactly_once;
-    config.group_id.clone_from(&settings.worker_group);
+    let mut config = worker_config(settings, bootstrap, http);
     config.loggers = log_levels;
-    let allowed = AllowedPaths::new(settings::ALLOWED_PATHS, settings.allowed_paths.clone());
-    settings.worker.apply(allowed.clone(), &mut config);
     if settings.apache.is_some() {
         settings.sharing.check_files()?;
-        settings.sharing.apply(&mut config, http);
     }
-    let started = Worker::start(config, plugins(allowed)).await;
+    let started = Worker::start(config, plugins(settings.allowed_paths())).await;
     started.map_err(|error| match &error {
         WorkerError::Log { source, .. } => lasting(source)
             .unwrap_or_else(|| Failure::new(Exit::Failed, "WORKER_START", error.to_string())),

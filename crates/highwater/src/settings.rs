@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use highwater_broker::CoordinatorConfig;
-use highwater_connector::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem};
+use highwater_connector::{
+    AllowedPaths, Config, ConfigDef, ConfigKey, Importance, KeyType, Problem,
+};
 use highwater_kafka::Bootstrap;
 use highwater_log::{ArchiveConfig, CompactionConfig};
 use highwater_worker::ExactlyOnceSupport;
@@ -41,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) http_guard: HttpGuard,
     pub(crate) http_listen: SocketAddr,
     pub(crate) http_max_connections: usize,
+    /// HOST[:PORT] under which HTTP is reached, where it is not the listener.
+    pub(crate) http_advertise: Option<String>,
     /// Host names beside loopback that the HTTP listener answers to, in lower case.
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) log_limit: LogLimit,
@@ -73,6 +77,22 @@ impl Settings {
         UserStore::open(self.kafka_guard.users_file.as_deref())
     }
 
+    /// Where connectors may open files.
+    pub(crate) fn allowed_paths(&self) -> AllowedPaths {
+        AllowedPaths::new(ALLOWED_PATHS, self.allowed_paths.clone())
+    }
+
+    /// HOST:PORT under which clients reach HTTP that listens at `address`. What a listener on loopback
+    /// without TLS advertises is the address of who stands before it.
+    pub(crate) fn reached_at(&self, address: SocketAddr) -> String {
+        let is_before = !address.ip().is_loopback() || self.http_guard.is_secure();
+        match self.http_advertise.as_ref().filter(|_| is_before) {
+            None => address.to_string(),
+            Some(host) if has_port(host) => host.clone(),
+            Some(host) => format!("{host}:{}", address.port()),
+        }
+    }
+
     /// What `highwater server --check` says.
     pub(crate) fn text(&self) -> String {
         let advertised = |host: &Option<(String, u16)>| match host {
@@ -93,10 +113,14 @@ impl Settings {
                 ("backups below", folder(self.backup_dir.as_ref())),
             ],
         };
+        let http = match &self.http_advertise {
+            Some(host) => format!("{}, advertised as {host}", self.http_listen),
+            None => self.http_listen.to_string(),
+        };
         let others = [
-            ("HTTP", self.http_listen.to_string()),
+            ("HTTP", http),
             ("HTTP listener", self.http_guard.text()),
-            ("further Host names", self.allowed_hosts.join(", ")),
+            ("further Host names", listed(&self.allowed_hosts)),
             ("offset flush", format!("{:?}", self.offset_flush_interval)),
             ("group of workers", self.worker_group.clone()),
             ("topics of state", self.sharing.topics().join(", ")),
@@ -115,6 +139,15 @@ impl Settings {
 fn below(folders: &[PathBuf]) -> String {
     let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     if folders.is_empty() { "none".to_owned() } else { format!("below {}", folders.join(", ")) }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Whether HOST[:PORT] has a port; the colons of an IPv6 address stand in brackets.
+fn has_port(host: &str) -> bool {
+    host.rsplit(']').next().is_some_and(|end| end.contains(':'))
 }
 
 fn folder(dir: Option<&PathBuf>) -> String {
@@ -384,6 +417,7 @@ fn settings(flags: &ServerFlags, mut values: Values, place: &str) -> Result<Sett
         http_guard,
         http_listen,
         http_max_connections: connections(&config, "http.max_connections"),
+        http_advertise,
         allowed_hosts: allowed_hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
         log_limit: log_limit(&config, place)?,
         producer_id_expiration: config.millis("log.producer_id_expiration_ms"),

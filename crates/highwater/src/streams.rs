@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Api, segment};
 use crate::cli::{Cli, Output, StreamAttributes, StreamCommand};
-use crate::connectors::read;
+use crate::connector_configs::read;
 use crate::failure::Failure;
 use crate::{output, tail};
 

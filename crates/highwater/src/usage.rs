@@ -40,7 +40,22 @@ fn failure(text: &str, arguments: &[String]) -> Failure {
         .collect();
     let command: Vec<&str> =
         usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
-    Failure::usage(what.join("; ")).remedy(format!("{} --help", command.join(" ")))
+    Failure::usage(joined(&what)).remedy(format!("{} --help", command.join(" ")))
+}
+
+/// Lines as one sentence; what a line announces follows its colon.
+fn joined(lines: &[&str]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let between = match text.chars().last() {
+            None => "",
+            Some(':') => " ",
+            Some(_) => "; ",
+        };
+        text.push_str(between);
+        text.push_str(line);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -70,7 +85,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let failure = refused(&["highwater", "connector", "show"]);
-        assert!(failure.what.contains("<NAME>"), "{}", failure.what);
+        assert_eq!(failure.what, "the following required arguments were not provided: <NAME>");
         assert_eq!(failure.remedy, "highwater connector show --help");
     }
 

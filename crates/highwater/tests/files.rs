@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+#[path = "files/commands.rs"]
+mod commands;
 #[path = "files/folder.rs"]
 mod folder;
 #[path = "process/http.rs"]

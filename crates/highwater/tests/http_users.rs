@@ -106,6 +106,7 @@ impl Guarded {
         command.arg(folder.path().join("highwater.toml")).env("HIGHWATER_LOG", "debug");
         command.stderr(File::create(folder.path().join("log")).unwrap());
         let server = Server::of(command);
+        assert_eq!(server.url, format!("https://localhost:{port}"), "what commands can ask");
         Self { folder, server, port }
     }
 

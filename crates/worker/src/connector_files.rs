@@ -11,10 +11,14 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use highwater_kafka::properties;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::WorkerConfig;
+use crate::fresh::listed;
 use crate::keys;
 use crate::pipeline::Properties;
+use crate::plan::Plan;
+use crate::plugins::{Plugin, Plugins};
 use crate::rest_request::{Given, whole};
 use crate::target_state::TargetState;
 
@@ -29,11 +33,31 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// What a file wants.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Declaration {
-    pub(crate) name: String,
-    pub(crate) properties: Properties,
+pub struct Declaration {
+    /// The connector's name.
+    pub name: String,
+    /// Its configuration.
+    pub properties: BTreeMap<String, String>,
     /// What its connector begins with when it is made.
     pub(crate) target: TargetState,
+}
+
+impl Declaration {
+    /// Reads the text of a file, whose end says how it is written: JSON where it says nothing. The
+    /// connector's name is `unnamed` where the text gives none.
+    ///
+    /// # Errors
+    /// What is wrong with it; no value of it.
+    pub fn read(file: &Path, text: &str, unnamed: &str) -> Result<Self, String> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        Format::of(&name).unwrap_or(Format::Json).parse(text, unnamed)
+    }
+
+    /// The body of a request that makes the connector.
+    pub fn request(&self) -> Value {
+        let Self { name, properties, target } = self;
+        json!({ "name": name, "config": properties, "initial_state": target.initial() })
+    }
 }
 
 /// Tells one state of a file from another without reading it.
@@ -141,15 +165,25 @@ impl Look {
     }
 }
 
-/// Reads all files of a folder, without following it: how many there are, and what is wrong with which.
+/// Reads all files of a folder, without following it, and checks their keys as far as that can be done
+/// without a log: what is wrong, by file.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn check_connector_files(folder: &Path) -> io::Result<(usize, Vec<(String, String)>)> {
+pub fn check_connector_files(
+    folder: &Path,
+    plugins: Vec<Plugin>,
+    worker: &WorkerConfig,
+) -> io::Result<BTreeMap<String, String>> {
     // What has changed just now is read at the second look.
     let look = Look::at(folder, &Look::at(folder, &Look::default())?)?;
-    let wrong = look.wanted().wrong.into_iter().map(|(file, why)| (file.to_owned(), why));
-    Ok((look.files.len(), wrong.collect()))
+    let (plugins, wanted) = (Plugins::new(plugins), look.wanted());
+    let refused = wanted.connectors.into_iter().filter_map(|(name, (file, declaration))| {
+        let problems = Plan::of(name, &declaration.properties, &[], &plugins, worker).err()?;
+        Some((file, listed(&problems)))
+    });
+    let wrong = wanted.wrong.into_iter().chain(refused);
+    Ok(wrong.map(|(file, why)| (file.to_owned(), why)).collect())
 }
 
 /// What all files together want.

@@ -30,6 +30,9 @@ pub(crate) struct Elsewhere {
     pub(crate) worker: Whereabouts,
 }
 
+/// Of a part that has said no more than its state.
+const KNOWN_THERE: &str = "What it does is known to its worker";
+
 impl Elsewhere {
     /// What Kafka Connect shows of it, and ours.
     pub(crate) fn json(&self) -> Map<String, Value> {
@@ -52,26 +55,26 @@ impl Elsewhere {
         trace::told(self.said.trace.as_deref()?)
     }
 
-    /// What is wrong, in one line.
+    /// What is wrong: what happened, where its worker is one of ours, or the first line of what it says.
+    fn what(&self) -> Option<String> {
+        self.told().map(|told| told.what).or_else(|| self.headline())
+    }
+
+    /// The first line of what its worker says.
     fn headline(&self) -> Option<String> {
         Some(trace::headline(self.said.trace.as_deref()?))
     }
 
-    /// One sentence: what is wrong with it, and who knows more.
+    /// One sentence: what is wrong with it, or who knows what it does.
     pub(crate) fn activity(&self) -> String {
         let id = &self.said.worker_id;
-        let known = match (&self.worker, self.headline()) {
+        match (&self.worker, self.what()) {
             (Whereabouts::Gone, _) => {
-                return format!(
-                    "{id}, which had it, is in the group no more: another takes it over"
-                );
+                format!("{id}, which had it, is in the group no more: another takes it over")
             }
-            (_, Some(headline)) => headline,
-            (_, None) => "What it does is known to its worker".to_owned(),
-        };
-        match &self.worker {
-            Whereabouts::At(url) => format!("{known} (ask {id} with --url {url})"),
-            Whereabouts::Unknown | Whereabouts::Gone => format!("{known} (ask {id})"),
+            (_, Some(what)) => what,
+            (Whereabouts::At(url), None) => format!("{KNOWN_THERE} (ask {id} with --url {url})"),
+            (Whereabouts::Unknown, None) => format!("{KNOWN_THERE} (ask {id})"),
         }
     }
 
@@ -230,7 +233,9 @@ mod tests {
             runs.ends_with("(ask w2.example:8083 with --url https://w2.example:8083)"),
             "{runs}"
         );
-        assert!(says(failed.clone()).starts_with("X_1: a row is odd"));
+        assert_eq!(says(failed.clone()), "a row is odd", "the rest stands beside it");
+        let java = says(part(State::Failed, Some(JAVA), at()));
+        assert!(java.starts_with("org.apache.kafka") && !java.contains("(ask"), "{java}");
         assert!(
             says(part(State::Running, None, Whereabouts::Gone)).contains("in the group no more")
         );

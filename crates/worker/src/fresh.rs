@@ -109,7 +109,8 @@ async fn renewed<T: Send + 'static>(
     }
 }
 
-fn listed(problems: &[Problem]) -> String {
+/// All of them in one line.
+pub(crate) fn listed(problems: &[Problem]) -> String {
     let text = |problem: &Problem| format!("{} {}", problem.key, problem.message);
     problems.iter().map(text).collect::<Vec<_>>().join("; ")
 }
@@ -139,6 +140,8 @@ fn moved(name: &str) -> ConnectorError {
         "REFERENCE_MOVED",
         ErrorKind::Configuration,
         "what the configuration refers to leads to another source, sink or topic than when it was given",
-        format!("PUT /connectors/{name}/config with the same configuration once more"),
+        format!(
+            "give it the same configuration once more: highwater connector update {name} --file FILE"
+        ),
     )
 }

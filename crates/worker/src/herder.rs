@@ -320,8 +320,8 @@ fn unplannable(name: &str, problems: &[Problem]) -> ConnectorError {
         ErrorKind::Configuration,
         format!("the stored configuration cannot be run: {}", list.join("; ")),
         format!(
-            "PUT /connectors/{name}/config with a configuration that fits, or PATCH it with a null for a \
-             key that is to go"
+            "highwater connector update {name} --file FILE with a configuration that fits, or highwater \
+             connector patch {name} --unset KEY where one is to go"
         ),
     )
 }

@@ -146,7 +146,7 @@ mod worker;
 
 pub use checks::Checks;
 pub use client_settings::{CLIENT_SETTINGS, Client, ClientSettings, Fate};
-pub use connector_files::check_connector_files;
+pub use connector_files::{Declaration, check_connector_files};
 pub use counters::describe_metrics;
 pub use highwater_data::Role;
 pub use keys::worker_keys;

@@ -16,8 +16,8 @@ use crate::offset_changes::Terms;
 use crate::pipeline::Properties;
 use crate::plugins::Plugin;
 use crate::rest::App;
-use crate::rest_error::Refusal;
-use crate::rest_request::{Body, Given, Params, Segments, Text, truth, whole};
+use crate::rest_error::{Refusal, Thing};
+use crate::rest_request::{Body, Configuration, Form, Given, Params, Segments, Text, truth, whole};
 use crate::secrets;
 use crate::status::{self, ConnectorStatus, Seen};
 use crate::target_state::TargetState;
@@ -61,6 +61,10 @@ pub(crate) struct Create {
     initial_state: Option<String>,
 }
 
+impl Form for Create {
+    const FORM: &'static str = r#"{"name": "NAME", "config": {"KEY": VALUE, …}}: the connector's keys stand under "config""#;
+}
+
 /// What Kafka Connect takes off the ends of a name: Java's white space.
 const BLANK: RangeToInclusive<char> = ..=' ';
 
@@ -100,7 +104,7 @@ pub(crate) async fn config(State(herder): App, Segments(name): Segments<String>)
 pub(crate) async fn put_config(
     State(herder): App,
     Segments(name): Segments<String>,
-    Body(given): Body<Given>,
+    Body(Configuration(given)): Body<Configuration>,
 ) -> Result<Response, Refusal> {
     let properties = whole(given)?;
     herder.check_undeclared(&name)?;
@@ -113,7 +117,7 @@ pub(crate) async fn put_config(
 pub(crate) async fn patch_config(
     State(herder): App,
     Segments(name): Segments<String>,
-    Body(given): Body<Given>,
+    Body(Configuration(given)): Body<Configuration>,
 ) -> Answer {
     let patch = given.into_iter().map(|(key, Text(value))| (key, value)).collect();
     herder.check_undeclared(&name)?;
@@ -231,8 +235,9 @@ pub(crate) async fn task_status(
     State(herder): App,
     Segments((name, task)): Segments<(String, String)>,
 ) -> Answer {
-    let missing = || Refusal::NotFound(format!("No status found for task {name}-{task}"));
-    let status = herder.status(&name).map_err(|_| missing())?;
+    let text = || format!("No status found for task {name}-{task}");
+    let missing = || Refusal::Unknown(Thing::Task, text());
+    let status = herder.status(&name).map_err(|_| Refusal::NotFound(text()))?;
     let id = task.parse().map_err(|_| missing())?;
     let found = status.task_json(id, &herder.config.worker_id, version(&herder, &name));
     found.map(Json).ok_or_else(missing)
@@ -246,7 +251,7 @@ pub(crate) async fn restart_task(
     let status = herder.status(&name).map_err(|_| unknown())?;
     match task.parse() {
         Ok(id) if status.tasks.contains_key(&id) => herder.restart_task(&name, id)?,
-        _ => return Err(Refusal::NotFound(format!("Unknown task: {name}-{task}"))),
+        _ => return Err(Refusal::Unknown(Thing::Task, format!("Unknown task: {name}-{task}"))),
     }
     Ok(StatusCode::NO_CONTENT)
 }

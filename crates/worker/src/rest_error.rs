@@ -31,6 +31,13 @@ pub(crate) enum Refusal {
     },
     /// 400.
     BadRequest(String),
+    /// 400: the body is not what the path takes.
+    Unreadable {
+        /// Why not.
+        why: String,
+        /// What it takes.
+        form: &'static str,
+    },
     /// 400: the connector of this name must be stopped first.
     NotStopped(String),
     /// 409: the consumer group of a sink has members, who alone may store its offsets.
@@ -86,6 +93,7 @@ pub(crate) enum Refusal {
 /// What may be asked for by a name that is not there, beside a connector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Thing {
+    Task,
     Plugin,
     Logger,
     LogLevel,
@@ -94,6 +102,7 @@ pub(crate) enum Thing {
 impl Thing {
     const fn code(self) -> &'static str {
         match self {
+            Self::Task => "TASK_NOT_FOUND",
             Self::Plugin => "PLUGIN_NOT_FOUND",
             Self::Logger => "LOGGER_NOT_FOUND",
             Self::LogLevel => "LOG_LEVEL_UNKNOWN",
@@ -102,9 +111,8 @@ impl Thing {
 
     fn remedy(self) -> String {
         match self {
-            Self::Plugin => {
-                "see which there are: GET /connector-plugins?connectorsOnly=false".to_owned()
-            }
+            Self::Task => "see which there are: highwater connector show NAME".to_owned(),
+            Self::Plugin => "see which there are: highwater connector plugins --all".to_owned(),
             Self::Logger => "see which there are: GET /admin/loggers".to_owned(),
             Self::LogLevel => {
                 let levels: Vec<_> = LogLevel::ALL.into_iter().map(LogLevel::name).collect();
@@ -137,9 +145,11 @@ impl Refusal {
             | Self::GroupInUse { .. }
             | Self::Rebalancing(_)
             | Self::Unreached { .. } => StatusCode::CONFLICT,
-            Self::BadRequest(_) | Self::NotStopped(_) | Self::Invalid(_) | Self::Connector(_) => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::BadRequest(_)
+            | Self::Unreadable { .. }
+            | Self::NotStopped(_)
+            | Self::Invalid(_)
+            | Self::Connector(_) => StatusCode::BAD_REQUEST,
             Self::CallerUnknownThere { .. } => StatusCode::MISDIRECTED_REQUEST,
             Self::Source(_)
             | Self::Log(_)
@@ -160,6 +170,7 @@ impl Refusal {
             | Self::Rebalancing(text)
             | Self::Unknown(_, text)
             | Self::Http(_, text) => text.clone(),
+            Self::Unreadable { why, .. } => format!("The body is not readable: {why}"),
             Self::Unreached { url, why } => {
                 format!("{NO_LEADER}: the worker at {url} cannot be reached: {why}")
             }
@@ -230,7 +241,7 @@ impl Refusal {
             Self::Exists(_) => parts(
                 "CONNECTOR_EXISTS",
                 UNCHANGED,
-                "choose another name, or change that one with PUT /connectors/NAME/config",
+                "choose another name, or change that one: highwater connector update NAME --file FILE",
             ),
             Self::Declared { file, .. } => parts(
                 "CONNECTOR_DECLARED",
@@ -254,10 +265,14 @@ impl Refusal {
             Self::BadRequest(_) => {
                 parts("REQUEST_INVALID", UNCHANGED, "correct the request and send it again")
             }
+            Self::Unreadable { form, .. } => {
+                parts("REQUEST_INVALID", UNCHANGED, &format!("send {form}"))
+            }
             Self::Invalid(_) => parts(
                 "CONFIG_INVALID",
                 UNCHANGED,
-                "correct these keys; docs/reference/configuration.md says what each takes",
+                "correct these keys; docs/reference/configuration.md says what each takes, and highwater \
+                 connector validate --file FILE tries them",
             ),
             Self::Connector(error) | Self::Source(error) => error_json(error),
             Self::Unread(error) => parts(
@@ -348,6 +363,8 @@ mod tests {
             Refusal::Unknown(Thing::LogLevel, text()),
             Refusal::Exists(text()),
             Refusal::BadRequest(text()),
+            Refusal::Unreadable { why: text(), form: "a body" },
+            Refusal::Unknown(Thing::Task, text()),
             Refusal::NotStopped("shop".to_owned()),
             Refusal::GroupInUse {
                 connector: text(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::offset_changes::{Terms, Wanted};
 use crate::rest::App;
 use crate::rest_error::Refusal;
-use crate::rest_request::{Body, Params, Segments};
+use crate::rest_request::{Body, Form, Params, Segments};
 
 type Answer = Result<Json<Value>, Refusal>;
 
@@ -34,6 +34,10 @@ impl From<ChangeQuery> for Terms {
 pub(crate) struct Offsets {
     #[serde(default)]
     offsets: Option<Vec<Entry>>,
+}
+
+impl Form for Offsets {
+    const FORM: &'static str = r#"{"offsets": [{"partition": {…}, "offset": {…}}]}"#;
 }
 
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ use crate::rest::App;
 use crate::rest_definitions::{self as definitions, Described};
 use crate::rest_error::{Refusal, Thing};
 use crate::rest_forms as forms;
-use crate::rest_request::{Body, Given, Params, Segments, truth};
+use crate::rest_request::{Body, Configuration, Params, Segments, truth};
 
 type Answer = Result<Json<Value>, Refusal>;
 
@@ -85,7 +85,7 @@ fn described(connector: Option<&Plugin>, class: &str) -> Option<(Vec<Described>,
 pub(crate) async fn validate(
     State(herder): App,
     Segments(name): Segments<String>,
-    Body(given): Body<Given>,
+    Body(Configuration(given)): Body<Configuration>,
 ) -> Answer {
     // A null says that the key is not given.
     let given: Properties =

@@ -63,10 +63,16 @@ pub(crate) fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, 
     Ok(String::deserialize(deserializer)?.eq_ignore_ascii_case("true"))
 }
 
+/// What a path takes for a body.
+pub(crate) trait Form: DeserializeOwned {
+    /// Its form, for who has sent another.
+    const FORM: &'static str;
+}
+
 /// A JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: Form, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
@@ -80,7 +86,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         }
         serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| Refusal::BadRequest(format!("The body is not readable: {error}")))
+            .map_err(|error| Refusal::Unreadable { why: error.to_string(), form: T::FORM })
     }
 }
 
@@ -107,8 +113,22 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A configuration as it comes: a flat map of [`Text`].
+/// A flat map of [`Text`].
 pub(crate) type Given = BTreeMap<String, Text>;
+
+impl Form for Given {
+    const FORM: &'static str =
+        r#"{"KEY": VALUE, …}, in which each value is a text, a number, true, false or null"#;
+}
+
+/// The body that is a configuration and nothing else.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Configuration(pub(crate) Given);
+
+impl Form for Configuration {
+    const FORM: &'static str = r#"the keys alone, {"KEY": VALUE, …}, without "name" and "config" around them, each value a text, a number, true, false or null"#;
+}
 
 /// A whole configuration, in which null is no value.
 ///

@@ -25,6 +25,15 @@ impl TargetState {
         }
     }
 
+    /// The name that [`Self::from_initial`] reads.
+    pub(crate) const fn initial(self) -> &'static str {
+        match self {
+            Self::Started => "RUNNING",
+            Self::Paused => "PAUSED",
+            Self::Stopped => "STOPPED",
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Started => "STARTED",

@@ -166,7 +166,27 @@ async fn what_does_not_exist_is_named() {
     running(&life.api).await;
     let answer = life.api.call(Method::POST, "/connectors/a/tasks/1/restart", None).await;
     assert_eq!(answer.refusal(404), "Unknown task: a-1");
-    life.api.get("/connectors/a/tasks/1/status").await.refusal(404);
+    assert_eq!(answer.body["code"], "TASK_NOT_FOUND");
+    let answer = life.api.get("/connectors/a/tasks/1/status").await;
+    assert_eq!(answer.refusal(404), "No status found for task a-1");
+    assert_eq!(answer.body["code"], "TASK_NOT_FOUND");
+    life.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configuration_in_the_form_of_another_path_is_told_its_own() {
+    let (_bench, life) = bench().await;
+    let flat = json!({ "name": "a", "connector.class": CLASS });
+    let whole = json!({ "name": "a", "config": { "connector.class": CLASS } });
+    for (method, path, body, form) in [
+        (Method::POST, "/connectors", flat, "stand under \"config\""),
+        (Method::PUT, "/connectors/a/config", whole, "without \"name\" and \"config\" around them"),
+    ] {
+        let answer = life.api.call(method, path, Some(body)).await;
+        answer.refusal(400);
+        let remedy = answer.body["do"].as_str().unwrap();
+        assert!(remedy.contains(form), "{path}: {remedy}");
+    }
     life.worker.shutdown().await;
 }
 
