@@ -273,6 +273,13 @@ def parts(both):
     validate({**hoist, **match, "transforms.a.predicate": "p", "transforms.a.negate": "maybe"})
     validate({**match, "predicates.p.type": "Nope"})
     validate({**match, "predicates.p.pattern": "("})
+    validate({"value.converter": json_converter, "value.converter.schemas.enabl": "false"})
+    validate({"key.converter.foo": "x"})
+    validate({"value.converter": "org.apache.kafka.connect.storage.StringConverter", "value.converter.schemas.enable": "false"})
+    validate({**hoist, "transforms.a.fild": "x"})
+    validate({**hoist, "transforms.b.type": f"{transform}RegexRouter"})
+    validate({**match, "predicates.p.patern": "x"})
+    validate({**match, "predicates.q.type": f"{transform}predicates.RecordIsTombstone"})
     validate(match)
     made = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "-1"}
     validate(made)
@@ -417,6 +424,8 @@ def change_offsets(both, path, partition):
         {"offsets": [{"partition": {}, "offset": {}}]},
     ]:  # fmt: skip
         both.call("PATCH", path, wrong)
+    both.call("PATCH", path, {"offsets": [{"partition": partition, "offset": {"position": 8, "astray": 1}}]})
+    both.call("PATCH", path, {"offsets": [at(8)]})
     both.call("GET", path)
     both.call("DELETE", path)
     both.call("GET", path)
@@ -439,7 +448,8 @@ def sinks(both):
     at = lambda partition, offset: {"offsets": [{"partition": partition, "offset": offset}]}
     goods = {"kafka_topic": "goods", "kafka_partition": 0}
     for body in [
-        at(goods, {"kafka_offset": 1}), at({"kafka_topic": "goods", "kafka_partition": "0"}, {"kafka_offset": "1"}),
+        at(goods, {"kafka_offset": 1}), at(goods, {"kafka_offset": 1, "astray": 1}), at({**goods, "astray": 1}, {"kafka_offset": 1}),
+        at({"kafka_topic": "goods", "kafka_partition": "0"}, {"kafka_offset": "1"}),
         at(None, {"kafka_offset": 1}), at({"kafka_topic": "goods"}, {"kafka_offset": 1}),
         at({"kafka_partition": 0}, {"kafka_offset": 1}), at({"kafka_topic": None, "kafka_partition": 0}, None),
         at({"kafka_topic": "goods", "kafka_partition": "x"}, None), at(goods, {}), at(goods, {"kafka_offset": "x"}),

@@ -34,6 +34,10 @@ pub fn describe_metrics() {
         metrics::Unit::Seconds,
         "Time from a request to its answer, by API; a Fetch waits for data within it"
     );
+    // There from the start, so that the first of them is an increase.
+    for counter in ["refused", "closed", "replaced"] {
+        counter!(format!("highwater_kafka_connections_{counter}_total")).absolute(0);
+    }
 }
 
 /// A connection that is counted as open until dropped.

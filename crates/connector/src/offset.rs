@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use highwater_config::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -29,9 +30,25 @@ impl SourceOffset {
         value.as_i64().or_else(|| value.as_str()?.parse().ok())
     }
 
+    /// What is wrong with the first field that is neither among `known` nor in `stored`: nobody reads it, so an edit
+    /// with it would be answered as done, and move nothing.
+    pub fn stray_field(&self, known: &[&str], stored: Option<&Self>) -> Option<String> {
+        let is_stored = |field: &str| stored.is_some_and(|stored| stored.0.contains_key(field));
+        let is_stray = |field: &str| !known.contains(&field) && !is_stored(field);
+        self.0.keys().find(|field| is_stray(field)).map(|field| stray_field(field, known))
+    }
+
     /// Sets one field.
     pub fn set(&mut self, key: &str, value: impl Into<Value>) {
         self.0.insert(key.to_owned(), value.into());
+    }
+}
+
+/// What is wrong with a field that is not among `known`, with what may be meant.
+fn stray_field(field: &str, known: &[&str]) -> String {
+    match nearest(field, known.iter().copied()) {
+        Some(right) => format!("{field} is not known; did you mean {right}?"),
+        None => format!("{field} is not known; the fields are {}", known.join(", ")),
     }
 }
 
@@ -70,6 +87,18 @@ mod tests {
             (offset.number("c"), offset.number("d"), offset.number("e")),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn a_field_that_nobody_reads_is_named_with_what_may_be_meant() {
+        let offset = |text: &str| serde_json::from_str::<SourceOffset>(text).unwrap();
+        let stray = |text, stored| offset(text).stray_field(&["position", "lsn"], stored);
+        assert_eq!(stray(r#"{"position":1,"lsn":2}"#, None), None);
+        let meant = "positon is not known; did you mean position?";
+        assert_eq!(stray(r#"{"position":1,"positon":2}"#, None).as_deref(), Some(meant));
+        let fields = "pos is not known; the fields are position, lsn";
+        assert_eq!(stray(r#"{"pos":2}"#, Some(&offset("{}"))).as_deref(), Some(fields));
+        assert_eq!(stray(r#"{"theirs":2}"#, Some(&offset(r#"{"theirs":1}"#))), None);
     }
 
     #[test]

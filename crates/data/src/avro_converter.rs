@@ -48,8 +48,34 @@ const FIXED: &[(&str, &str)] = &[
     ("key.subject.name.strategy", TOPIC_NAME),
     ("value.subject.name.strategy", TOPIC_NAME),
     ("bearer.auth.credentials.source", ""),
+    ("discard.type.doc.default", "false"),
+    ("propagate.schema.tags", "false"),
+    ("context.name.strategy", NO_CONTEXT),
+    ("use.latest.with.metadata", ""),
 ];
+const NO_CONTEXT: &str = "io.confluent.kafka.serializers.context.NullContextNameStrategy";
 const TOPIC_NAME: &str = "io.confluent.kafka.serializers.subject.TopicNameStrategy";
+
+/// Options of the original that change nothing here: they are about its memory, about classes of Java, or about what
+/// the [`FIXED`] ones have switched off.
+const IDLE: &[&str] = &[
+    "max.schemas.per.subject",
+    "latest.cache.size",
+    "latest.cache.ttl.sec",
+    "latest.compatibility.strict",
+    "id.compatibility.strict",
+    "specific.avro.reader",
+    "schema.reflection",
+    "avro.reflection.allow.null",
+    "avro.use.logical.type.converters",
+    "avro.remove.java.properties",
+];
+
+/// The names of all options that are taken.
+pub(crate) fn options() -> impl Iterator<Item = &'static str> {
+    let own = keys().into_iter().map(|key| key.name);
+    own.chain(FIXED.iter().map(|(name, _)| *name)).chain(IDLE.iter().copied())
+}
 
 /// A first byte that says that a schema's id follows.
 const MAGIC: u8 = 0;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use highwater_config::{ConfigKey, Problem};
+use highwater_config::{ConfigKey, Problem, nearest};
 
 use crate::avro_converter::{self, AVRO_CONVERTER, AvroConverter};
 use crate::error::DataError;
@@ -46,9 +46,42 @@ fn is_avro(class: &str) -> bool {
     class == AVRO_CONVERTER || class == "AvroConverter" || class == "Avro"
 }
 
+/// Options that every converter has in Connect, whatever they say.
+const OF_ALL: [&str; 2] = ["converter.type", "plugin.version"];
+
+/// The options that this class takes, or changes nothing by.
+fn options_of(class: &str) -> Vec<&'static str> {
+    let mut options = OF_ALL.to_vec();
+    if is_avro(class) {
+        options.extend(avro_converter::options());
+    } else {
+        options.extend(plain::keys(class).unwrap_or_default().iter().map(|key| key.name));
+    }
+    options
+}
+
+/// What is wrong with options that no converter has, by their names: a misspelt one would be left out. `prefix` is
+/// what stands before their names. Those of another converter are [`idle_options`].
+pub fn unknown_options(options: &BTreeMap<String, String>, prefix: &str) -> Vec<Problem> {
+    let known: Vec<_> = converters(Role::Value).into_iter().flat_map(options_of).collect();
+    let unknown = options.keys().filter(|name| !known.contains(&name.as_str()));
+    let message = |name: &String| match nearest(name, known.iter().copied()) {
+        Some(right) => format!("is no option of a converter; did you mean {prefix}{right}?"),
+        None => "is no option of a converter".to_owned(),
+    };
+    unknown.map(|name| Problem::new(name, message(name))).collect()
+}
+
+/// The options that another converter has and that of this class has not: they stay behind when the class is
+/// changed, and many a configuration has them.
+pub fn idle_options<'a>(class: &str, options: &'a BTreeMap<String, String>) -> Vec<&'a str> {
+    let known = options_of(class);
+    options.keys().map(String::as_str).filter(|name| !known.contains(name)).collect()
+}
+
 impl Converter {
     /// The converter of this class with these options, from whose keys the place's prefix
-    /// (`value.converter.`) was taken. Keys that it does not know are left to others, as in Connect.
+    /// (`value.converter.`) was taken. Keys that it does not know are [`unknown_options`] or [`idle_options`].
     ///
     /// # Errors
     /// There is no such class for this role, or a value does not fit. A problem of the class itself has

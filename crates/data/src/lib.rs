@@ -40,7 +40,7 @@ mod value;
 pub use avro::AvroSchema;
 pub use avro_converter::{AVRO_CONVERTER, AvroConverter};
 pub use cache::SchemaMemo;
-pub use converter::{Converter, Role, converter_keys, converters};
+pub use converter::{Converter, Role, converter_keys, converters, idle_options, unknown_options};
 pub use date_format::DateFormat;
 pub use decimal::{Decimal, NotANumber};
 pub use error::DataError;

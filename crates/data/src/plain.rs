@@ -127,7 +127,7 @@ fn simple_name(class: &str) -> Option<&'static str> {
 
 impl PlainConverter {
     /// The converter of this class with these options, from whose keys the place's prefix
-    /// (`value.converter.`) was taken. Keys that it does not know are left to others, as in Connect.
+    /// (`value.converter.`) was taken. Keys that it does not know are left alone.
     ///
     /// # Errors
     /// There is no such class, or a value does not fit.

@@ -173,9 +173,13 @@ impl SourceConnector for FileSourceConnector {
         let refused = |what: String, remedy: &str| {
             Ok(OffsetVerdict::Refused { what, remedy: remedy.to_owned() })
         };
+        let right = "give {\"position\": BYTES}";
+        if let Some(stray) = wanted.stray_field(&[POSITION], change.current.as_ref()) {
+            return refused(stray, right);
+        }
         let position = match position_of(wanted) {
             Ok(position) => position,
-            Err(error) => return refused(error.what, "give {\"position\": BYTES}"),
+            Err(error) => return refused(error.what, right),
         };
         let path = PathBuf::from(config.text(FILE));
         let length = tokio::fs::metadata(&path).await.map_or(u64::MAX, |found| found.len());
@@ -304,5 +308,16 @@ mod tests {
         }
         let OffsetVerdict::Refused { what, .. } = asked(3).await else { panic!("it tears") };
         assert!(what.starts_with("byte 3 of "), "{what}");
+    }
+
+    #[tokio::test]
+    async fn a_field_that_nobody_reads_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = serde_json::from_str(r#"{"position":0,"pos":3}"#).unwrap();
+        let change =
+            OffsetChange { current: Some(offset_of(4)), wanted: Some(wanted), allow_skip: true };
+        let verdict = connector(&dir).check_offset_change(&config(&dir, &[]), &change).await;
+        let OffsetVerdict::Refused { what, .. } = verdict.unwrap() else { panic!("it is taken") };
+        assert!(what.starts_with("pos is not known"), "{what}");
     }
 }

@@ -32,6 +32,12 @@ pub(crate) fn describe_metrics() {
         LOGINS,
         "Requests over HTTP that said who they come from, by scheme (basic, bearer, certificate) and outcome: done, failed, or throttled because too many of the address failed"
     );
+    // There from the start, so that the first of them is an increase.
+    for scheme in ["basic", "bearer", "certificate"] {
+        for outcome in ["done", "failed", "throttled"] {
+            counter!(LOGINS, "scheme" => scheme, "outcome" => outcome).absolute(0);
+        }
+    }
 }
 
 /// The subject of the certificate that a connection came with, which TLS has checked.

@@ -71,6 +71,9 @@ pub(crate) fn describe_metrics() {
         "highwater_http_tls_failures_total",
         "HTTP connections that ended in the handshake of TLS"
     );
+    // There from the start, so that the first of them is an increase.
+    counter!("highwater_http_connections_refused_total").absolute(0);
+    counter!("highwater_http_tls_failures_total").absolute(0);
 }
 
 /// Waits for the shutdown.

@@ -92,8 +92,18 @@ fn topic_table() -> String {
 /// Overrides that are keys of the worker.
 fn honoured_table() -> String {
     let keys = [highwater_worker::worker_keys(), highwater_worker::sink_keys()].concat();
-    let rows: String = keys.iter().filter(|key| key.name.contains(".override.")).map(row).collect();
+    let is_honoured = |key: &&ConfigKey| {
+        let parted = key.name.split_once(".override.");
+        parted.is_some_and(|(client, setting)| !is_sorted(client, setting))
+    };
+    let rows: String = keys.iter().filter(is_honoured).map(row).collect();
     format!("| key | values | default | importance | what it does |\n|---|---|---|---|---|\n{rows}")
+}
+
+/// Whether a setting is in the tables of those that change nothing or are refused.
+fn is_sorted(client: &str, setting: &str) -> bool {
+    let of = |group: &&ClientSettings| group.clients.iter().any(|each| each.name() == client);
+    CLIENT_SETTINGS.iter().filter(of).any(|group| group.names.contains(&setting))
 }
 
 /// Settings of Kafka's clients that change nothing, or that are refused.

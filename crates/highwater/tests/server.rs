@@ -339,7 +339,18 @@ fn every_metric_is_documented() {
         scrape.contains("highwater_connector_running{connector=\"shop\",task=\"0\"} 0"),
         "{scrape}"
     );
+    assert!(scrape.contains("highwater_connector_wanted{connector=\"shop\"} 0"), "{scrape}");
     assert!(scrape.contains("highwater_log_sync_seconds_bucket"), "{scrape}");
+    // The first refusal is an increase.
+    for counter in [
+        "highwater_stream_refusals_total{code=\"position_gone\"}",
+        "highwater_kafka_connections_refused_total",
+        "highwater_http_connections_refused_total",
+        "highwater_kafka_client_connects_total{outcome=\"denied\"}",
+        "highwater_http_logins_total{scheme=\"basic\",outcome=\"failed\"}",
+    ] {
+        assert!(scrape.contains(&format!("\n{counter} 0\n")), "{counter}: {scrape}");
+    }
     server.run(&["connector", "delete", "shop"]);
     let scrape = get(&server.url, "/metrics");
     assert!(!scrape.contains("connector=\"shop\""), "an alert would never end: {scrape}");

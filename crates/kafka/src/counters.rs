@@ -23,6 +23,11 @@ pub fn describe_metrics() {
         UNANSWERED,
         "Requests of the server's own parts that Kafka did not answer in time; each ends its connection"
     );
+    // There from the start, so that the first of them is an increase.
+    for outcome in ["done", "lost", "denied"] {
+        counter!(CONNECTS, "outcome" => outcome).absolute(0);
+    }
+    counter!(UNANSWERED).absolute(0);
 }
 
 /// How an attempt to connect went.

@@ -9,6 +9,38 @@ use highwater_connector::SourceOffset;
 
 use crate::lsn::Lsn;
 
+/// Fields of Debezium's offsets (`PostgresOffsetContext`, `SourceInfo`, `TransactionContext` and the contexts of
+/// incremental snapshots).
+const FIELDS: &[&str] = &[
+    "lsn",
+    "lsn_proc",
+    "lsn_commit",
+    "messageType",
+    "txId",
+    "xmin",
+    "ts_usec",
+    "snapshot",
+    "snapshot_completed",
+    "last_snapshot_record",
+    "transaction_id",
+    "incremental_snapshot_signal_offset",
+    "incremental_snapshot_correlation_id",
+    "incremental_snapshot_collections",
+    "incremental_snapshot_maximum_key",
+    "incremental_snapshot_primary_key",
+    "incremental_snapshot_last_processed_key",
+];
+
+/// And how those begin that are named after a table.
+const OF_TABLES: &str = "transaction_data_collection_order_";
+
+/// The fields that one of Debezium's offsets may have.
+pub(crate) fn fields(offset: &SourceOffset) -> Vec<&str> {
+    let of_tables =
+        offset.0.keys().map(String::as_str).filter(|field| field.starts_with(OF_TABLES));
+    FIELDS.iter().copied().chain(of_tables).collect()
+}
+
 /// Whether an offset is Debezium's: its positions are numbers, ours are texts and it says its form.
 pub(crate) fn is_debeziums(offset: &SourceOffset) -> bool {
     let numbers = ["lsn", "lsn_proc", "lsn_commit"];

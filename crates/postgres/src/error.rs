@@ -138,7 +138,12 @@ impl From<DecodeError> for ConnectorError {
 
 /// Something failed that may pass by itself.
 pub(crate) fn connection(what: impl Into<String>) -> ConnectorError {
-    ConnectorError::again(code::CONNECTION, ErrorKind::Source, what)
+    ConnectorError {
+        remedy: "see that PostgreSQL answers at database.hostname and database.port, as pg_isready -h HOST -p PORT \
+                 asks; the task tries again by itself"
+            .to_owned(),
+        ..ConnectorError::again(code::CONNECTION, ErrorKind::Source, what)
+    }
 }
 
 /// What to do when a login is refused.

@@ -109,7 +109,8 @@ pub(crate) enum OffsetError {
     },
 }
 
-const KNOWN: [&str; 11] = [
+/// All fields of an offset.
+pub(crate) const FIELDS: [&str; 11] = [
     "v",
     "state",
     "slot",
@@ -284,7 +285,7 @@ fn partial(offset: &SourceOffset) -> Result<Option<Partial>, OffsetError> {
 }
 
 fn rest(offset: &SourceOffset) -> Map<String, Value> {
-    let unknown = offset.0.iter().filter(|(field, _)| !KNOWN.contains(&field.as_str()));
+    let unknown = offset.0.iter().filter(|(field, _)| !FIELDS.contains(&field.as_str()));
     unknown.map(|(field, value)| (field.clone(), value.clone())).collect()
 }
 

@@ -1,10 +1,11 @@
 //! Whether an operator may move a stored offset (rule P8).
 
-use highwater_connector::{OffsetChange, OffsetVerdict};
+use highwater_connector::{OffsetChange, OffsetVerdict, SourceOffset};
 
+use crate::debezium_offset::{self, is_debeziums};
 use crate::error::begin_again;
 use crate::lsn::Lsn;
-use crate::offset::{State, StoredOffset};
+use crate::offset::{self, State, StoredOffset};
 use crate::start_decision::{Server, Slot, same_history, usable};
 
 /// A refusal: what, and the remedy.
@@ -32,11 +33,11 @@ fn checked(
     server: &Server,
 ) -> Result<Option<StoredOffset>, Refusal> {
     let Some(wanted) = &change.wanted else { return Ok(None) };
+    known_fields(wanted, change.current.as_ref())?;
     let wanted = StoredOffset::read(wanted)
         .map_err(|error| (error.to_string(), "give lsn=X/X, such as lsn=0/1A2B3C8".to_owned()))?;
     // What is stored and cannot be read is no reason against a better one.
     let current = change.current.as_ref().and_then(|offset| StoredOffset::read(offset).ok());
-    known_fields(&wanted, current.as_ref())?;
     let slot = slot.ok_or_else(|| {
         (
             format!("slot {slot_name} does not stand, so no position can be gone on from"),
@@ -58,14 +59,15 @@ fn checked(
 }
 
 /// A field that nobody reads is a slip of the pen: the edit would be answered as done, and move nothing.
-fn known_fields(wanted: &StoredOffset, current: Option<&StoredOffset>) -> Result<(), Refusal> {
-    let stored = |field: &str| current.is_some_and(|current| current.rest.contains_key(field));
-    match wanted.rest.keys().find(|field| !stored(field)) {
+fn known_fields(wanted: &SourceOffset, current: Option<&SourceOffset>) -> Result<(), Refusal> {
+    let known = if is_debeziums(wanted) {
+        debezium_offset::fields(wanted)
+    } else {
+        offset::FIELDS.to_vec()
+    };
+    match wanted.stray_field(&known, current) {
         None => Ok(()),
-        Some(field) => Err((
-            format!("{field} is no field of an offset of PostgreSQL"),
-            "give lsn=X/X, such as lsn=0/1A2B3C8".to_owned(),
-        )),
+        Some(stray) => Err((stray, "give lsn=X/X, such as lsn=0/1A2B3C8".to_owned())),
     }
 }
 
@@ -148,8 +150,6 @@ fn forward(
 
 #[cfg(test)]
 mod tests {
-    use highwater_connector::SourceOffset;
-
     use super::*;
 
     fn server() -> Server {
@@ -241,6 +241,10 @@ mod tests {
     #[test]
     fn a_field_that_nobody_reads_is_refused() {
         assert!(edit(r#"{"lsn":"0/600","lns":"0/580"}"#, true).unwrap_err().starts_with("lns"));
+        let debeziums = r#"{"lsn":1536,"lsn_proc":1536,"txId":7,"ts_usec":1}"#;
+        assert!(edit_from(debeziums, debeziums, true).is_ok());
+        let stray = r#"{"lsn":1536,"lsn_comit":1400}"#;
+        assert!(edit_from(debeziums, stray, true).unwrap_err().contains("mean lsn_commit?"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the streams count, through the `metrics` facade.
 
-use metrics::{Unit, describe_counter, describe_gauge};
+use metrics::{Unit, counter, describe_counter, describe_gauge};
 
 /// Tells the recorder what the numbers mean.
 pub fn describe_metrics() {
@@ -23,4 +23,8 @@ pub fn describe_metrics() {
         "highwater_stream_refusals_total",
         "Requests and connections that were refused, by the code of the reason"
     );
+    // There from the start, so that the first of them is an increase.
+    for code in ["position_gone", "history_changed"] {
+        counter!("highwater_stream_refusals_total", "code" => code).absolute(0);
+    }
 }

@@ -8,10 +8,11 @@ use highwater_data::DataError;
 use crate::options::{Problems, wrong};
 use crate::predicate::Predicate;
 use crate::record::Record;
+use crate::stray_keys::stray_keys;
 use crate::transform::{Transform, new_transform};
 
-const TRANSFORMS: &str = "transforms";
-const PREDICATES: &str = "predicates";
+pub(crate) const TRANSFORMS: &str = "transforms";
+pub(crate) const PREDICATES: &str = "predicates";
 
 /// A transform could not work on a record.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -69,12 +70,13 @@ impl Chain {
         let mut links = Vec::new();
         let (names, more) = names(config, TRANSFORMS);
         problems.extend(more);
-        for name in names {
-            match link(config, &name, &predicates) {
+        for name in &names {
+            match link(config, name, &predicates) {
                 Ok(link) => links.push(link),
                 Err(more) => problems.extend(more),
             }
         }
+        problems.extend(stray_keys(config));
         if problems.is_empty() { Ok(Self { links }) } else { Err(problems) }
     }
 
@@ -116,7 +118,7 @@ impl Chain {
 const MOST: usize = 100;
 
 /// The names that a key lists, and what is wrong with them.
-fn names(config: &BTreeMap<String, String>, key: &str) -> (Vec<String>, Problems) {
+pub(crate) fn names(config: &BTreeMap<String, String>, key: &str) -> (Vec<String>, Problems) {
     let listed = config.get(key).map(String::as_str).unwrap_or_default();
     let mut names: Vec<String> = Vec::new();
     let mut problems = Vec::new();

@@ -45,6 +45,7 @@ mod record;
 mod regex_router;
 mod replace_field;
 mod set_schema_metadata;
+mod stray_keys;
 mod timestamp_converter;
 mod timestamp_router;
 mod transform;

@@ -105,7 +105,7 @@ pub fn transform_keys(class: &str) -> Option<Vec<ConfigKey>> {
 }
 
 /// The transform of this class with these options, from whose keys its prefix was taken. Keys that it
-/// does not know are left alone, as in Connect.
+/// does not know are the chain's to refuse, which knows what else stands behind that prefix.
 ///
 /// # Errors
 /// There is no such class, or an option does not fit.

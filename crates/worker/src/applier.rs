@@ -198,11 +198,13 @@ impl Following {
 
     /// What is to be said of a folder that has lost everything.
     fn empty(&self, look: &Look) -> Option<String> {
-        let made = self.herder.configs().marks().len();
+        let configs = self.herder.configs();
+        let made = configs.marks().keys().filter(|name| configs.properties(name).is_some()).count();
         (look.files.is_empty() && made > 0).then(|| {
             format!(
                 "it has no connector file, and {made} connectors come from it: none is deleted while \
-                 it looks like a folder that is not mounted"
+                 it looks like a folder that is not mounted. If they shall go: highwater connector \
+                 delete NAME"
             )
         })
     }

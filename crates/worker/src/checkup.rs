@@ -122,9 +122,18 @@ async fn of_connector(herder: Arc<Herder>, name: String) -> Vec<Finding> {
     findings.extend(of_secrets(&herder, &name));
     findings.extend(herder.plan(&name).ok().and_then(|plan| of_keys(&plan.without_effect)));
     if !failed {
-        findings.extend(of_source(&herder, &name).await);
+        findings = joined(findings, of_source(&herder, &name).await);
     }
     findings.into_iter().map(|finding| finding.of(&name)).collect()
+}
+
+/// What the status says and what the source says when it is asked. What is tried again here and fails in the same way when
+/// it is asked is one thing, and the answer says it.
+fn joined(said: Vec<Finding>, asked: Vec<Finding>) -> Vec<Finding> {
+    let is_answered = |said: &Finding| asked.iter().any(|asked| asked.code == said.code);
+    let mut findings: Vec<_> = said.into_iter().filter(|said| !is_answered(said)).collect();
+    findings.extend(asked);
+    findings
 }
 
 /// A connector or tasks of it that do not run, here or elsewhere, and why.
@@ -264,7 +273,7 @@ fn of_keys(without_effect: &[WithoutEffect]) -> Option<Finding> {
             Severity::Note,
             "CONNECTOR_KEY_WITHOUT_EFFECT",
             format!("keys that change nothing: {}", client_overrides::listed(without_effect)),
-            "they are settings of Kafka's Java clients, which Kafka Connect hands on",
+            "they are settings of Kafka's Java clients, which Kafka Connect hands on, or options that a converter has not",
             "leave them for a way back to Kafka Connect, or take each out: PATCH \
              /connectors/NAME/config with the key and a null"
                 .replace("NAME", highwater_connector::CONNECTOR_NAME),
@@ -317,6 +326,22 @@ mod tests {
     fn status(connector: Status, tasks: Vec<Status>) -> ConnectorStatus {
         let tasks = (0..).zip(tasks.into_iter().map(Box::new).map(Seen::Here)).collect();
         ConnectorStatus { connector: Seen::Here(connector.into()), tasks }
+    }
+
+    #[test]
+    fn an_unreachable_source_is_said_once() {
+        let finding = |severity, code: &'static str| Finding::new(severity, code, "", "", "");
+        let said = vec![
+            finding(Severity::Warning, "PG_CONNECTION"),
+            finding(Severity::Note, "CONNECTOR_SECRET_LITERAL"),
+        ];
+        let asked = vec![finding(Severity::Error, "PG_CONNECTION")];
+        let found = joined(said, asked);
+        let found: Vec<_> = found.iter().map(|each| (each.severity, &*each.code)).collect();
+        assert_eq!(
+            found,
+            [(Severity::Note, "CONNECTOR_SECRET_LITERAL"), (Severity::Error, "PG_CONNECTION")]
+        );
     }
 
     fn found(task: Option<State>, error: Option<ConnectorError>) -> Option<Finding> {

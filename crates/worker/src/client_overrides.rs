@@ -7,6 +7,7 @@ use highwater_connector::{ConfigDef, ConfigKey, Problem, nearest};
 use crate::client_settings::{CLIENT_SETTINGS, Client, ClientSettings, Fate};
 use crate::keys::worker_keys;
 use crate::pipeline::Properties;
+use crate::record_keys;
 use crate::sink_keys::sink_keys;
 
 /// What is between a client's name and that of its setting.
@@ -76,13 +77,16 @@ pub(crate) fn is_secret(key: &str) -> bool {
     parted(key).is_some_and(secret)
 }
 
-/// The settings of clients that have no effect on a connector with these keys of the worker.
+/// The settings of clients, and the options of converters, that have no effect on a connector with these keys of the
+/// worker.
 pub(crate) fn without_effect(given: &Properties, keys: &[ConfigKey]) -> Vec<WithoutEffect> {
     let without = |(key, value): (&String, &String)| match verdict(key, value, keys)? {
         Verdict::WithoutEffect(reason) => Some(WithoutEffect { key: key.clone(), reason }),
         Verdict::Honoured | Verdict::Refused(_) => None,
     };
-    given.iter().filter_map(without).collect()
+    let options = record_keys::idle(given).into_iter();
+    let options = options.map(|(key, reason)| WithoutEffect { key, reason });
+    given.iter().filter_map(without).chain(options).collect()
 }
 
 /// The settings of clients that a connector with these keys of the worker cannot have.

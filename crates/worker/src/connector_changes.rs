@@ -151,7 +151,11 @@ impl Herder {
         self.properties(name)?;
         let bound = self.end_bound(name);
         let topic = &self.config.configs_topic;
-        let records = config_records::delete(topic, name, self.configs().tasks(name));
+        let mut records = config_records::delete(topic, name, self.configs().tasks(name));
+        // One of the same name that is made later is not its file's.
+        if self.configs().mark(name).is_some() {
+            records.push(config_records::put_mark(topic, name, None));
+        }
         let status = self.runners.watch(name);
         self.write(records).await.map_err(Refusal::Log)?;
         drop(turn);

@@ -191,6 +191,8 @@ impl ConnectorRunner {
     async fn run(mut self) {
         loop {
             let wish = self.wishes.borrow_and_update().clone();
+            let at_rest = matches!(wish, ConnectorWish::Pause(..) | ConnectorWish::Stop(..));
+            counters::wanted(&self.name, !at_rest);
             match wish {
                 ConnectorWish::Run(plan, portion) => {
                     self.take(portion).await;
@@ -219,13 +221,13 @@ impl ConnectorRunner {
                 }
                 ConnectorWish::Leave => {
                     self.end_tasks(|_, _| true).await;
-                    counters::gone(&self.name, 0);
+                    counters::connector_gone(&self.name);
                     self.stand(State::Unassigned, None, LEFT).await;
                     return;
                 }
                 ConnectorWish::Vanish => {
                     self.end_all().await;
-                    counters::gone(&self.name, 0);
+                    counters::connector_gone(&self.name);
                     self.vanish().await;
                     return;
                 }

@@ -41,14 +41,16 @@ pub(crate) enum Change {
 
 /// What is to be done so that the connectors are as the files say: what ends first, so that what it
 /// holds is free. A file counts as gone when two looks have not found it, and never while there is no
-/// file at all: that looks as a volume that is not mounted.
+/// file at all: that looks as a volume that is not mounted. A connector that is gone already is let go at
+/// once.
 pub(crate) fn changes(configs: &ConfigState, before: Option<&Look>, now: &Look) -> Vec<Change> {
     let wanted = now.wanted().connectors;
     let ended = configs
         .marks()
         .iter()
         .filter(|(name, mark)| {
-            !wanted.contains_key(name.as_str()) && is_gone(mark, name, before, now)
+            !wanted.contains_key(name.as_str())
+                && (configs.properties(name).is_none() || is_gone(mark, name, before, now))
         })
         .map(|(name, mark)| match configs.properties(name) {
             Some(_) if mark.made => Change::Delete(name.clone()),

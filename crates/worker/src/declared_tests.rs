@@ -100,6 +100,16 @@ fn a_folder_without_files_deletes_nothing() {
 }
 
 #[test]
+fn a_connector_that_is_deleted_by_hand_is_let_go_though_the_folder_is_empty() {
+    let mut state = ConfigState::default();
+    follow(&mut state, &[look(&[("a", wants("a", 1))])]);
+    let deleted = config_records::delete("c", "a", state.tasks("a"));
+    state.apply_written(&deleted);
+    follow(&mut state, &[look(&[])]);
+    assert_eq!(state.mark("a"), None);
+}
+
+#[test]
 fn what_others_made_is_changed_and_let_go() {
     let mut state = made_by_hand("a");
     let file = ("x", wants("x", 1));

@@ -139,6 +139,7 @@ mod task_settings;
 mod task_topics;
 mod tolerance;
 mod topic_creation;
+mod topic_options;
 mod topics;
 mod trace;
 mod undone;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use highwater_connector::{Config, ConfigKey, Importance, KeyType};
-use highwater_data::{Role, converter_keys, converters};
+use highwater_data::{Role, converter_keys, converters, idle_options};
 
 use crate::pipeline::Properties;
 
@@ -176,6 +176,35 @@ pub(crate) fn is_password_of_converter(option: &str) -> Option<bool> {
     keys.find(|key| key.name == option).map(|key| key.key_type == KeyType::Password)
 }
 
+/// The options of converters that change nothing, and why: a configuration keeps them when its converter is changed.
+pub(crate) fn idle(properties: &Properties) -> Vec<(String, &'static str)> {
+    [Role::Key, Role::Value, Role::Header]
+        .into_iter()
+        .flat_map(|role| idle_of(role, properties))
+        .collect()
+}
+
+fn idle_of(role: Role, properties: &Properties) -> Vec<(String, &'static str)> {
+    let (key, options) = (converter_key(role), converter_options(role, properties));
+    let class = properties.get(key).map_or("", |class| class.trim());
+    let (names, reason): (Vec<_>, _) = if class.is_empty() {
+        let names = options.keys().map(String::as_str).filter(|name| *name != "plugin.version");
+        (
+            names.collect(),
+            "the connector names no converter, and that of the server has its own options",
+        )
+    } else if converter_keys(class).is_none() {
+        return Vec::new();
+    } else {
+        // That one is met by every converter that has no schemas.
+        let is_met = |name: &str| name == "schemas.enable" && options[name].trim() == "false";
+        let mut names = idle_options(class, &options);
+        names.retain(|name| !is_met(name));
+        (names, "its converter has no such option")
+    };
+    names.into_iter().map(|name| (format!("{key}.{name}"), reason)).collect()
+}
+
 /// The options behind the prefix of a converter, without it.
 pub(crate) fn converter_options(role: Role, properties: &Properties) -> BTreeMap<String, String> {
     let prefix = format!("{}.", converter_key(role));
@@ -183,4 +212,26 @@ pub(crate) fn converter_options(role: Role, properties: &Properties) -> BTreeMap
         .range(prefix.clone()..)
         .map_while(|(key, value)| Some((key.strip_prefix(&prefix)?.to_owned(), value.clone())))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle_keys(pairs: &[(&str, &str)]) -> Vec<String> {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let properties = pairs.iter().map(pair).collect();
+        idle(&properties).into_iter().map(|(key, _)| key).collect()
+    }
+
+    #[test]
+    fn options_of_another_converter_or_without_one_are_idle() {
+        let (schemas, size) =
+            ("value.converter.schemas.enable", "value.converter.schemas.cache.size");
+        assert_eq!(idle_keys(&[(schemas, "false")]), [schemas]);
+        let of = |class| idle_keys(&[("value.converter", class), (schemas, "false"), (size, "7")]);
+        assert_eq!((of("JsonConverter"), of("StringConverter")), (vec![], vec![size.to_owned()]));
+        assert_eq!(of("${env:CONVERTER}"), [""; 0]);
+        assert_eq!(idle_keys(&[("key.converter.plugin.version", "")]), [""; 0]);
+    }
 }

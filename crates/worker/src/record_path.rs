@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use highwater_connector::{ConnectorError, ErrorKind, Header, LogRecord, Problem, SchemaAndValue};
-use highwater_data::{Converter, DataError, Role};
+use highwater_data::{Converter, DataError, Role, unknown_options};
 use highwater_kafka::OutgoingRecord;
 use highwater_transforms::{Chain, Record, TransformError};
 
@@ -55,7 +55,8 @@ impl RecordPath {
         scrub: &Scrub,
     ) -> Result<Self, Vec<Problem>> {
         let mut problems = plugin_versions::of_parts(properties);
-        let wrong_version = !problems.is_empty();
+        problems.extend(misspelt(properties));
+        let is_wrong = !problems.is_empty();
         let mut keep = |found: Vec<Problem>| problems.extend(found);
         let key = Placed::new(Role::Key, properties, &defaults.key).map_err(&mut keep).ok();
         let value = Placed::new(Role::Value, properties, &defaults.value).map_err(&mut keep).ok();
@@ -63,7 +64,7 @@ impl RecordPath {
             Placed::new(Role::Header, properties, &defaults.header).map_err(&mut keep).ok();
         let chain = Chain::new(properties).map_err(&mut keep).ok();
         match (key, value, header, chain) {
-            (Some(key), Some(value), Some(header), Some(chain)) if !wrong_version => {
+            (Some(key), Some(value), Some(header), Some(chain)) if !is_wrong => {
                 Ok(Self { key, value, header, chain, scrub: scrub.clone() })
             }
             _ => Err(problems),
@@ -221,6 +222,15 @@ impl Placed {
     }
 }
 
+/// Options that no converter has.
+fn misspelt(properties: &Properties) -> Vec<Problem> {
+    let of_place = |role| {
+        let key = converter_key(role);
+        prefixed(key, unknown_options(&converter_options(role, properties), &format!("{key}.")))
+    };
+    [Role::Key, Role::Value, Role::Header].into_iter().flat_map(of_place).collect()
+}
+
 /// A problem of the class has an empty key.
 fn prefixed(key: &str, problems: Vec<Problem>) -> Vec<Problem> {
     let full = |option: String| {
@@ -314,6 +324,14 @@ mod tests {
             (&[("header.converter", "Avro")], "header.converter"),
             (&[("value.converter", "Avro")], "value.converter.schema.registry.url"),
             (&[("transforms", "a")], "transforms.a.type"),
+            (
+                &[("value.converter", "Json"), ("value.converter.schemas.enabl", "false")],
+                "value.converter.schemas.enabl",
+            ),
+            (&[("key.converter.foo", "1")], "key.converter.foo"),
+            (&[("header.converter.x", "1")], "header.converter.x"),
+            (&[("transforms.x.type", "Filter")], "transforms.x.type"),
+            (&[("predicates.p.type", "RecordIsTombstone")], "predicates.p.type"),
         ] {
             let problems = path(pairs).err().unwrap();
             assert_eq!(problems[0].key, key, "{problems:?}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_connector::{AllowedPaths, Problem};
-use highwater_data::{Converter, Role, SIMPLE_HEADER_CONVERTER};
+use highwater_data::{Converter, Role, SIMPLE_HEADER_CONVERTER, unknown_options};
 use highwater_kafka::{Bootstrap, KafkaError, Tls, Writer, WriterSettings};
 
 use crate::checks::Checks;
@@ -95,6 +95,10 @@ impl ConverterSetting {
         options: BTreeMap<String, String>,
         role: Role,
     ) -> Result<Self, Vec<Problem>> {
+        let unknown = unknown_options(&options, "");
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
         Converter::new(class, &options, role)?;
         Ok(Self { class: class.to_owned(), options })
     }

@@ -205,7 +205,14 @@ fn wish(wanted: &Wanted) -> Result<(TopicPartition, Option<i64>), Refusal> {
         refused(format!("The partition of a sink's offset needs a whole number {PARTITION}"))
     })?;
     let at = TopicPartition::new(topic, index);
+    let stray = SourceOffset(partition.clone()).stray_field(&[TOPIC, PARTITION], None);
+    if let Some(stray) = stray {
+        return Err(refused(format!("The partition of a sink's offset: {stray}")));
+    }
     let Some(offset) = &wanted.offset else { return Ok((at, None)) };
+    if let Some(stray) = offset.stray_field(&[OFFSET], None) {
+        return Err(refused(format!("The offset of {at}: {stray}")));
+    }
     let offset = offset.0.get(OFFSET).and_then(number).filter(|offset| *offset >= 0);
     let offset = offset.ok_or_else(|| {
         refused(format!("The offset of {at} needs {OFFSET}, a whole number of 0 or more"))
@@ -271,7 +278,9 @@ mod tests {
             (json!({ "kafka_topic": "lines", "kafka_partition": -1 }), Value::Null, PARTITION),
             (good.clone(), json!({}), OFFSET),
             (good.clone(), json!({ "kafka_offset": "x" }), OFFSET),
-            (good, json!({ "kafka_offset": -1 }), OFFSET),
+            (good.clone(), json!({ "kafka_offset": -1 }), OFFSET),
+            (good, json!({ "kafka_offset": 1, "foo": 1 }), "foo"),
+            (json!({ "kafka_topic": "lines", "kafka_partition": 3, "bar": 1 }), Value::Null, "bar"),
         ] {
             let Err(Refusal::BadRequest(why)) = read(partition, offset) else { panic!("{named}") };
             assert!(why.contains(named), "{why}");

@@ -10,6 +10,7 @@ use regex::{RegexSet, RegexSetBuilder};
 
 use crate::cluster::REQUEST_OVERHEAD;
 use crate::pipeline::Properties;
+use crate::topic_options;
 
 /// Key of the groups' names.
 pub(crate) const GROUPS: &str = "topic.creation.groups";
@@ -19,6 +20,8 @@ const PARTITIONS: &str = "partitions";
 const REPLICATION: &str = "replication.factor";
 const INCLUDE: &str = "include";
 const EXCLUDE: &str = "exclude";
+/// Options of a group that are no settings of its topics.
+const OWN: [&str; 4] = [PARTITIONS, REPLICATION, INCLUDE, EXCLUDE];
 
 /// Groups of one connector.
 const MOST_GROUPS: usize = 64;
@@ -208,7 +211,10 @@ impl Reader<'_> {
                     let why = "must be LogAppendTime: retention would take old rows at once";
                     self.refuse(name, option, why.to_owned());
                 }
-                option => drop(settings.configs.insert(option.to_owned(), (*value).to_owned())),
+                option => match topic_options::misspelt(option, &OWN) {
+                    Some(why) => self.refuse(name, option, why),
+                    None => drop(settings.configs.insert(option.to_owned(), (*value).to_owned())),
+                },
             }
         }
         settings
@@ -352,6 +358,8 @@ mod tests {
             ("topic.creation.g.exclude", "("),
             ("topic.creation.g.exclude", "x,(?:(?:\\w{100}){100}){100}"),
             ("topic.creation.g.message.timestamp.type", "CreateTime"),
+            ("topic.creation.g.partitons", "3"),
+            ("topic.creation.g.retention.mss", "3"),
         ] {
             fault(&[(GROUPS, "g"), include, (key, value)], &[key]);
         }

@@ -157,6 +157,10 @@ fn connectors_follow_their_files_and_bad_files_disturb_no_others() {
     // Its file is gone, so it is anybody's again.
     run(&server, &["connector", "delete", "a"]);
     assert_eq!(names(&server), json!(["hand"]));
+    // And once nothing comes from the folder, that it is empty is nothing to be told.
+    run(&server, &["connector", "delete", "hand"]);
+    let content = |found: &Value| !found.to_string().contains("CONNECTOR_FILE");
+    until(&server, "/highwater/v1/doctor", content);
 }
 
 #[test]
