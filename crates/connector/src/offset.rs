@@ -92,7 +92,10 @@ mod tests {
     #[test]
     fn a_field_that_nobody_reads_is_named_with_what_may_be_meant() {
         let offset = |text: &str| serde_json::from_str::<SourceOffset>(text).unwrap();
-        let stray = |text, stored| offset(text).stray_field(&["position", "lsn"], stored);
+        fn stray(text: &str, stored: Option<&SourceOffset>) -> Option<String> {
+            let offset: SourceOffset = serde_json::from_str(text).unwrap();
+            offset.stray_field(&["position", "lsn"], stored)
+        }
         assert_eq!(stray(r#"{"position":1,"lsn":2}"#, None), None);
         let meant = "positon is not known; did you mean position?";
         assert_eq!(stray(r#"{"position":1,"positon":2}"#, None).as_deref(), Some(meant));

@@ -316,7 +316,8 @@ mod tests {
         let wanted = serde_json::from_str(r#"{"position":0,"pos":3}"#).unwrap();
         let change =
             OffsetChange { current: Some(offset_of(4)), wanted: Some(wanted), allow_skip: true };
-        let verdict = connector(&dir).check_offset_change(&config(&dir, &[]), &change).await;
+        let (connector, config) = (connector(&dir), config(&dir, &[]));
+        let verdict = connector.check_offset_change(&config, &change).await;
         let OffsetVerdict::Refused { what, .. } = verdict.unwrap() else { panic!("it is taken") };
         assert!(what.starts_with("pos is not known"), "{what}");
     }

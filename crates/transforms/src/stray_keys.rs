@@ -83,7 +83,7 @@ mod tests {
 
     fn stray(pairs: &[(&str, &str)]) -> Vec<String> {
         let hoist = [
-            ("transforms", "w, w.x"),
+            ("transforms", "w, w.x, route"),
             ("transforms.w.type", "HoistField$Value"),
             ("transforms.w.field", "line"),
             ("transforms.w.predicate", "p"),
@@ -116,9 +116,10 @@ mod tests {
             ("transforms.w.negat", "is not known; did you mean transforms.w.negate?"),
             ("transforms.w.x.replacment", "is not known; did you mean transforms.w.x.replacement?"),
             (
-                "transforms.ww.field",
-                "is of \"ww\", which transforms does not name; did you mean w?",
+                "transforms.rout.regex",
+                "is of \"rout\", which transforms does not name; did you mean route?",
             ),
+            ("transforms.ww.field", "is of \"ww\", which transforms does not name"),
             ("transforms.other.type", "is of \"other\", which transforms does not name"),
             ("predicates.p.patern", "is not known; did you mean predicates.p.pattern?"),
             ("predicates.p.negate", "is not known; the options are type, plugin.version, pattern"),
