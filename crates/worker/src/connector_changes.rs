@@ -256,7 +256,16 @@ impl Herder {
                 drop(book.wait_for(is_stopped).await);
             }
         };
-        drop(tokio::time::timeout(self.end_bound(name), stopped).await);
+        // Another request may want it to run, or gone, by now: then it never is.
+        let mut configs = self.configs.subscribe();
+        let overtaken = configs.wait_for(|configs| configs.target(name) != TargetState::Stopped);
+        let settled = async {
+            tokio::select! {
+                () = stopped => {}
+                _ = overtaken => {}
+            }
+        };
+        drop(tokio::time::timeout(self.end_bound(name), settled).await);
     }
 
     /// Waits until no other worker has a task of the connector.

@@ -144,3 +144,22 @@ async fn all_connectors_are_checked_at_once_when_a_worker_starts() {
     }
     life.worker.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_stops_a_connector_that_another_resumes_meanwhile_does_not_wait_for_its_end() {
+    let bench = Bench::start(Server::new(5, 7)).await;
+    let life = bench.life().await;
+    life.api.create("a", config("shop")).await.expect(201);
+    life.api.until_task("a", "RUNNING").await;
+    bench.server.stops.close();
+    let api = life.api.clone();
+    let stopping = tokio::spawn(async move { api.put("/connectors/a/stop").await });
+    bench.server.stops.reached().await;
+    life.api.put("/connectors/a/resume").await.expect(202);
+    // Its bound is the drain and 10 s.
+    let answered = tokio::time::timeout(Duration::from_secs(5), stopping).await;
+    answered.expect("it waits for what is wanted no more").unwrap().expect(204);
+    bench.server.stops.open();
+    life.api.until_task("a", "RUNNING").await;
+    life.worker.shutdown().await;
+}
