@@ -58,7 +58,7 @@ class Copy:
         return max(self.seen, default=0)
 
 
-def seconds(kind, folder, kafka, number, once=False):
+def seconds(kind, folder, kafka, number):
     """Seconds from kill -9 of the first of two workers of `kind` until a line that was written after it has come through
     each pair. Raises RuntimeError where a line is missing in the end."""
     path = lambda what, pair: os.path.join(workers.servers.files(folder), f"{what}-{number}-{pair}.txt")
@@ -66,7 +66,7 @@ def seconds(kind, folder, kafka, number, once=False):
     copies = [Copy(path("out", pair)) for pair in range(PAIRS)]
     pair = [kind(folder, kafka.broker, f"{number}-{which}", number) for which in range(2)]
     try:
-        names = start(pair, kafka, number, path, once)
+        names = start(pair, kafka, number, path)
         wait = lambda what, condition: processes.wait_until(f"{kind.name}: {what}", PATIENCE, condition, every=0.01)
         wait("both workers run tasks", lambda: is_spread(pair[0], names))
         wait("all copies grow", lambda: all(copy.look() for copy in copies))
@@ -87,15 +87,15 @@ def seconds(kind, folder, kafka, number, once=False):
             worker.stop()
 
 
-def start(pair, kafka, number, path, once):
+def start(pair, kafka, number, path):
     """Starts both workers and makes the connectors; their names."""
     for worker in pair:
-        worker.start(once)
+        worker.start(once=False)
     names = []
     for which in range(PAIRS):
         topic = f"moving-{number}-{which}"
         kafka.topic(topic, 1)
-        made = workers.connectors(f"{number}-{which}", topic, path("in", which), path("out", which), once)
+        made = workers.connectors(f"{number}-{which}", topic, path("in", which), path("out", which), once=False)
         for name, config in made.items():
             pair[0].create(name, config)
             names.append(name)

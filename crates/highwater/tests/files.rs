@@ -366,6 +366,15 @@ fn ask(server: &Server, method: &str, path: &str, body: &str) -> (u16, serde_jso
     (status, serde_json::from_str(body).unwrap_or_default())
 }
 
+/// A server that brings ten lines through a topic into the file of `sink`.
+fn piped(dir: &Path, sink: serde_json::Value) -> Server {
+    let server = Server::start(dir);
+    append(&input(dir), 0..10);
+    assert!(server.create(dir, "in", source(&input(dir))).status.success());
+    assert!(server.create(dir, "out", sink).status.success());
+    server
+}
+
 /// A member counts as one until its session has ended: a static one that has stopped, and one that
 /// was killed.
 #[test]
@@ -373,10 +382,7 @@ fn while_a_sinks_group_has_members_its_offsets_are_not_changed_and_it_is_said_fo
     const OFFSETS: &str = "/connectors/out/offsets";
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
-    let server = Server::start(dir);
-    append(&input(dir), 0..10);
-    assert!(server.create(dir, "in", source(&input(dir))).status.success());
-    assert!(server.create(dir, "out", sink(&output(dir))).status.success());
+    let server = piped(dir, sink(&output(dir)));
     until("the lines", || (whole(&output(dir)).0.len() == 10).then_some(()));
     let stop = |server: &Server| {
         assert_eq!(ask(server, "PUT", "/connectors/out/stop", "").0, 204);
@@ -405,12 +411,9 @@ fn a_stopped_sinks_offsets_are_changed_and_a_paused_one_is_restarted() {
     const OFFSETS: &str = "/connectors/out/offsets";
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
-    let server = Server::start(dir);
-    append(&input(dir), 0..10);
-    assert!(server.create(dir, "in", source(&input(dir))).status.success());
     let mut plain = sink(&output(dir));
     plain.as_object_mut().unwrap().remove("consumer.override.group.instance.id");
-    assert!(server.create(dir, "out", plain).status.success());
+    let server = piped(dir, plain);
     let written = |count| {
         until("the lines", || (whole(&output(dir)).0.len() == count).then_some(()));
     };

@@ -181,7 +181,7 @@ impl Following {
         let wrong: BTreeMap<String, String> =
             look.wanted().wrong.into_iter().map(|(file, why)| (file.to_owned(), why)).collect();
         self.refused.retain(|file, _| look.files.contains_key(file) && !wrong.contains_key(file));
-        if self.herder.may_apply() {
+        if self.herder.leads() {
             let changes = changes(&self.herder.configs(), self.before.as_ref(), &look);
             for change in changes {
                 if *stopped.borrow() {

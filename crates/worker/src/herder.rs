@@ -276,11 +276,6 @@ impl Herder {
         if self.leads() { Ok(turn) } else { Err(Refusal::rebalancing()) }
     }
 
-    /// Whether this worker is the one that follows the folder.
-    pub(crate) fn may_apply(&self) -> bool {
-        self.leads()
-    }
-
     /// Whether any worker may run a task of a connector.
     pub(crate) fn has_tasks_of(&self, name: &str) -> bool {
         self.runners.has_tasks_of(name) || self.round.borrow().has_tasks_of(name)
