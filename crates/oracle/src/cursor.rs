@@ -1,0 +1,25 @@
+//! How far redo was read.
+
+use std::collections::BTreeMap;
+
+use crate::{RedoAddress, RedoThread, Scn};
+
+/// The greatest addresses that were applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Marks {
+    /// None: a start from an SCN.
+    None,
+    /// Of a position that names no thread; exact while one thread is mined.
+    AnyThread(RedoAddress),
+    /// One a thread.
+    Threads(BTreeMap<RedoThread, RedoAddress>),
+}
+
+/// How far redo was read: everything up to here was applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cursor {
+    /// First SCN that was not read. It selects logs and bounds steps; rows are selected by `marks`.
+    pub scn: Scn,
+    /// See [`Marks`].
+    pub marks: Marks,
+}
