@@ -40,6 +40,8 @@ pub enum Image {
 /// The value of a large object after a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LobValue {
+    /// NULL.
+    Null,
     /// A CLOB or NCLOB, known whole.
     Text(String),
     /// A BLOB, known whole.
@@ -48,6 +50,9 @@ pub enum LobValue {
     Unavailable,
     /// Above `cdc.lob.max.bytes`.
     TooLarge,
+    /// Its redo is not understood, which is an error if the change commits: what is wrong, without
+    /// the value.
+    Undecodable(String),
 }
 
 /// A large object that a change wrote.
@@ -57,6 +62,8 @@ pub struct LobColumn {
     pub column: String,
     /// See [`LobValue`].
     pub value: LobValue,
+    /// Where the last piece of its redo stands.
+    pub last: RedoPoint,
 }
 
 /// A row change. Its values wait as the text that LogMiner gave and are decoded when they are
@@ -80,4 +87,48 @@ pub struct Change {
     pub sql: Box<str>,
     /// Large objects that it wrote.
     pub lobs: Vec<LobColumn>,
+}
+
+impl Change {
+    /// Where its redo ends: that of its large objects follows that of its row.
+    pub fn last(&self) -> RedoPoint {
+        let pieces = self.lobs.iter().map(|lob| lob.last);
+        pieces.fold(self.at, |last, piece| if piece.address > last.address { piece } else { last })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RedoAddress, RedoThread, Scn};
+
+    fn at(block: u64) -> RedoPoint {
+        let address = RedoAddress { sequence: 1, block, byte: 16, ssn: 0 };
+        RedoPoint { thread: RedoThread(1), scn: Scn(block), address: Some(address) }
+    }
+
+    fn change(at: RedoPoint, lobs: Vec<LobColumn>) -> Change {
+        let table = TableName { pdb: None, owner: "SHOP".into(), table: "BOOK".into() };
+        Change {
+            at,
+            verb: Verb::Insert,
+            table: Arc::new(table),
+            table_version: 1,
+            row_id: "AAAR9zAAHAAAACrAAB".into(),
+            image: Image::Statement,
+            sql: "".into(),
+            lobs,
+        }
+    }
+
+    #[test]
+    fn a_change_ends_with_the_last_piece_of_its_large_objects() {
+        let lob = |column: &str, block| LobColumn {
+            column: column.to_owned(),
+            value: LobValue::Unavailable,
+            last: at(block),
+        };
+        assert_eq!(change(at(3), vec![]).last(), at(3));
+        assert_eq!(change(at(3), vec![lob("A", 9), lob("B", 7)]).last(), at(9));
+    }
 }
