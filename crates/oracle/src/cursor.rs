@@ -23,3 +23,14 @@ pub struct Cursor {
     /// See [`Marks`].
     pub marks: Marks,
 }
+
+impl Cursor {
+    /// The greatest address of a thread that was applied, where one is known.
+    pub fn mark(&self, thread: RedoThread) -> Option<RedoAddress> {
+        match &self.marks {
+            Marks::None => None,
+            Marks::AnyThread(address) => Some(*address),
+            Marks::Threads(marks) => marks.get(&thread).copied(),
+        }
+    }
+}

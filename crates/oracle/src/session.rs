@@ -21,6 +21,8 @@ pub enum ErrorClass {
     Privilege,
     /// The statement took longer than allowed and was cancelled.
     Timeout,
+    /// The server's memory for the session is used up: a new session, and a smaller step.
+    OutOfMemory,
     /// Undo for a read at an earlier SCN is gone.
     SnapshotTooOld,
     /// The table was changed just before the SCN of the read.
@@ -179,7 +181,8 @@ pub struct MiningStart {
     pub logs: Vec<RedoLog>,
     /// `STARTSCN`.
     pub start: Scn,
-    /// `ENDSCN`.
+    /// `ENDSCN`, the last SCN that is read; [`Scn::MAX`] for none, so that rows come up to what was
+    /// written last.
     pub end: Scn,
     /// See [`Dictionary`].
     pub dictionary: Dictionary,
@@ -204,7 +207,7 @@ pub struct RowQuery {
     pub marks: Vec<RowMark>,
     /// First SCN for what no mark selects.
     pub from: Scn,
-    /// First SCN that is not wanted any more.
+    /// First SCN that is not wanted any more; [`Scn::MAX`] for none.
     pub until: Scn,
     /// Objects whose row changes are wanted.
     pub objects: Vec<ObjectId>,
@@ -258,7 +261,7 @@ pub trait Session: Send {
     /// As every call of this trait.
     fn archive_destinations(&mut self) -> Result<Vec<ArchiveDestination>, SessionError>;
 
-    /// Logs that overlap a range, copies among them, in no order.
+    /// Logs of the present incarnation that overlap a range, copies among them, in no order.
     ///
     /// # Errors
     /// As every call of this trait.
