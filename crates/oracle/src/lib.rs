@@ -16,6 +16,7 @@ mod redo_point;
 mod row;
 mod scn;
 mod session;
+pub mod transaction;
 mod transaction_key;
 
 pub use address::{AddressError, RedoAddress};
