@@ -1,0 +1,89 @@
+//! Redo records, before they are written as rows.
+
+use std::sync::Arc;
+
+use highwater_oracle::{ClientSession, Scn, TransactionKey, Verb};
+
+use crate::table::Layout;
+use crate::value::{Row, Value};
+
+/// Who makes a change: what every row of the transaction says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Actor {
+    pub(crate) key: TransactionKey,
+    pub(crate) user: Option<String>,
+    pub(crate) session: ClientSession,
+    pub(crate) pdb: Option<String>,
+}
+
+/// A change of one row by one statement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RowChange {
+    /// Place of the table among all.
+    pub(crate) table: usize,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) object: u64,
+    pub(crate) row_id: Arc<str>,
+    pub(crate) verb: Verb,
+    pub(crate) before: Option<Row>,
+    pub(crate) after: Option<Row>,
+    /// Places of the columns that an update assigns.
+    pub(crate) set: Vec<usize>,
+    /// Whether it takes back an earlier change of its transaction.
+    pub(crate) is_undo: bool,
+}
+
+impl RowChange {
+    /// The change that takes this one back.
+    pub(crate) fn undone(&self) -> Self {
+        Self {
+            verb: self.verb.inverse(),
+            before: self.after.clone(),
+            after: self.before.clone(),
+            is_undo: true,
+            ..self.clone()
+        }
+    }
+}
+
+/// What one row of a redo record says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Content {
+    Start,
+    Commit,
+    Rollback,
+    Row(Arc<RowChange>),
+}
+
+impl Content {
+    /// Bytes in the log, about.
+    fn bytes(&self) -> u64 {
+        let image =
+            |row: &Option<Row>| row.iter().flat_map(|row| row.iter()).map(length).sum::<u64>();
+        match self {
+            Self::Row(change) => 80 + image(&change.before) + image(&change.after),
+            Self::Start | Self::Commit | Self::Rollback => 60,
+        }
+    }
+}
+
+fn length(value: &Value) -> u64 {
+    value.as_ref().map_or(1, |text| text.len() as u64)
+}
+
+/// A redo record: what was done at one SCN by one call, in one piece.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Record {
+    pub(crate) scn: Scn,
+    pub(crate) time_us: i64,
+    pub(crate) actor: Arc<Actor>,
+    /// The rows, in the order of their `SSN`.
+    pub(crate) rows: Vec<Content>,
+}
+
+impl Record {
+    /// Bytes in the log, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.rows.iter().map(Content::bytes).sum()
+    }
+}

@@ -1,0 +1,149 @@
+//! The tables that there are at the beginning.
+
+use highwater_oracle::{SupplementalLogging, TableName};
+
+use crate::column::{Column, ColumnType};
+use crate::settings::SimulationSettings;
+use crate::table::{Kind, Layout, Table};
+
+/// The owner whose tables are captured; every table of another owner is not.
+pub const CAPTURED_OWNER: &str = "SHOP";
+/// The owner of tables that are not.
+pub(crate) const OTHER_OWNER: &str = "LEDGER";
+
+/// The first `OBJECT_ID` of a container: the same in each, as each allocates its own.
+const FIRST_OBJECT: u64 = 70_000;
+/// The first container that is no root and no seed.
+const FIRST_PDB: u32 = 3;
+
+/// The containers, with the names of their databases.
+pub(crate) fn containers(settings: &SimulationSettings) -> Vec<(u32, Option<String>)> {
+    match settings.pdbs {
+        0 => vec![(0, None)],
+        pdbs => (0..pdbs).map(|pdb| (FIRST_PDB + pdb, Some(format!("PDB{}", pdb + 1)))).collect(),
+    }
+}
+
+/// The tables of every container. The order of creation differs between containers, so that one number
+/// is a captured table here and another one there.
+pub(crate) fn tables(settings: &SimulationSettings) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (container, pdb) in containers(settings) {
+        let mut designs = designs(settings);
+        let length = designs.len();
+        designs.rotate_left(container as usize % length);
+        let mut object = FIRST_OBJECT;
+        for design in designs {
+            tables.push(design.create(container, pdb.clone(), &mut object));
+        }
+    }
+    tables
+}
+
+/// What a table is to be.
+struct Design {
+    owner: &'static str,
+    name: &'static str,
+    kind: Kind,
+    columns: Vec<Column>,
+    key: Vec<usize>,
+    logging: SupplementalLogging,
+}
+
+impl Design {
+    fn create(self, container: u32, pdb: Option<String>, object: &mut u64) -> Table {
+        let name = TableName { pdb, owner: self.owner.to_owned(), table: self.name.to_owned() };
+        let layout = Layout {
+            name,
+            version: 1,
+            columns: self.columns,
+            key: self.key,
+            logging: self.logging,
+        };
+        *object += 1;
+        Table::new(container, layout, self.kind, vec![*object])
+    }
+}
+
+fn designs(_settings: &SimulationSettings) -> Vec<Design> {
+    vec![orders(), journal(), items()]
+}
+
+/// A table with all columns logged.
+fn orders() -> Design {
+    Design {
+        owner: CAPTURED_OWNER,
+        name: "ORDERS",
+        kind: Kind::Heap,
+        columns: vec![
+            Column::required("ID", ColumnType::NumberOf(10, 0)),
+            Column::required("CUSTOMER", ColumnType::Varchar2(60)),
+            Column::new("AMOUNT", ColumnType::NumberOf(12, 2)),
+            Column::new("NOTE", ColumnType::Varchar2(200)),
+            Column::new("PLACED", ColumnType::Date),
+            Column::new("SEEN", ColumnType::Timestamp(6)),
+            Column::new("STATE", ColumnType::Char(8)),
+        ],
+        key: vec![0],
+        logging: SupplementalLogging::All,
+    }
+}
+
+/// A table with a key of two columns, which alone are logged, and the rarer types.
+fn items() -> Design {
+    Design {
+        owner: CAPTURED_OWNER,
+        name: "ITEMS",
+        kind: Kind::Heap,
+        columns: vec![
+            Column::new("SKU", ColumnType::NVarchar2(60)),
+            Column::required("ORDER_ID", ColumnType::NumberOf(10, 0)),
+            Column::required("LINE", ColumnType::NumberOf(4, 0)),
+            Column::new("Unit price", ColumnType::Number),
+            Column::new("RATE", ColumnType::BinaryFloat),
+            Column::new("WEIGHT", ColumnType::BinaryDouble),
+            Column::new("TOKEN", ColumnType::Raw(16)),
+            Column::new("PACKED", ColumnType::TimestampTz),
+            Column::new("SENT", ColumnType::TimestampLtz),
+            Column::new("SPAN", ColumnType::DayToSecond),
+            Column::new("TERM", ColumnType::YearToMonth),
+        ],
+        key: vec![1, 2],
+        logging: SupplementalLogging::PrimaryKey,
+    }
+}
+
+/// A table that is not captured.
+fn journal() -> Design {
+    Design {
+        owner: OTHER_OWNER,
+        name: "JOURNAL",
+        kind: Kind::Heap,
+        columns: vec![
+            Column::required("ID", ColumnType::NumberOf(10, 0)),
+            Column::new("TEXT", ColumnType::Varchar2(100)),
+        ],
+        key: vec![0],
+        logging: SupplementalLogging::All,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_another_table_in_another_container() {
+        let settings = SimulationSettings { pdbs: 2, ..SimulationSettings::default() };
+        let tables = tables(&settings);
+        let captured = |table: &&Table| table.is_captured;
+        let twins = tables.iter().filter(captured).any(|table| {
+            tables.iter().any(|other| {
+                other.container != table.container
+                    && other.objects == table.objects
+                    && !other.is_captured
+            })
+        });
+        assert!(twins);
+    }
+}
