@@ -62,5 +62,7 @@ pub use source::{
     SourceTask, Start, Topics,
 };
 pub use states::{ColumnStates, STATES_HEADER};
-pub use table::{Column, TableDescription, TableKey, qualified_name, schema_topic};
+pub use table::{
+    Column, TableDescription, TableKey, contained_name, name_part, qualified_name, schema_topic,
+};
 pub use tail::{TAIL_HEADER, Tail, TailEntry};

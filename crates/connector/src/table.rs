@@ -13,10 +13,16 @@ pub fn schema_topic(trail: &str) -> String {
 /// `"My.Schema"."Order.Items"` where a part is empty or holds a dot or a quote, so that two tables
 /// never share a name.
 pub fn qualified_name(qualifier: &str, table: &str) -> String {
-    format!("{}.{}", part(qualifier), part(table))
+    format!("{}.{}", name_part(qualifier), name_part(table))
 }
 
-fn part(name: &str) -> Cow<'_, str> {
+/// The same where a database has containers, each with tables of its own: `PDB1.HR.EMP`.
+pub fn contained_name(container: &str, qualifier: &str, table: &str) -> String {
+    format!("{}.{}", name_part(container), qualified_name(qualifier, table))
+}
+
+/// One part of a qualified name: as it is, or in quotes where it is empty or holds a dot or a quote.
+pub fn name_part(name: &str) -> Cow<'_, str> {
     if name.is_empty() || name.contains(['.', '"']) {
         Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
     } else {
@@ -46,6 +52,9 @@ pub struct TableDescription {
     pub from_index: u64,
     /// Columns in the source's order.
     pub columns: Vec<Column>,
+    /// What the source has to know of it besides, as JSON of its own form; read by nobody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<serde_json::Value>,
 }
 
 /// One column.
@@ -90,5 +99,6 @@ mod tests {
         assert_eq!(qualified_name("a", "b.c"), "a.\"b.c\"");
         assert_eq!(qualified_name("a", "q\""), "a.\"q\"\"\"");
         assert_eq!(qualified_name("", "t"), "\"\".t");
+        assert_eq!(contained_name("PDB1", "HR", "a.b"), "PDB1.HR.\"a.b\"");
     }
 }

@@ -14,6 +14,7 @@ mod error;
 mod layout;
 mod redo_point;
 mod row;
+pub mod schema;
 mod scn;
 mod session;
 pub mod transaction;

@@ -90,6 +90,7 @@ mod tests {
             from_position: String::new(),
             from_index: 0,
             columns: columns.split(',').map(column).collect(),
+            notes: None,
         }
     }
 

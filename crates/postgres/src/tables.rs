@@ -108,6 +108,7 @@ impl Tables {
             from_position: position.to_owned(),
             from_index: index,
             columns: carried(seen.columns, before),
+            notes: None,
         }
     }
 }

@@ -85,6 +85,7 @@ pub(crate) fn orders(version: u32) -> TableDescription {
         from_position: "00000000/00000000".to_owned(),
         from_index: 0,
         columns,
+        notes: None,
     }
 }
 

@@ -402,6 +402,7 @@ impl FakeTask {
             from_position: String::new(),
             from_index: 0,
             columns: vec![column],
+            notes: None,
         };
         SourceRecord {
             kind: RecordKind::TableDescription,
