@@ -11,12 +11,14 @@ mod change;
 mod committed;
 mod cursor;
 mod error;
+pub mod fuzz;
 mod layout;
 mod redo_point;
 mod row;
 pub mod schema;
 mod scn;
 mod session;
+pub mod statement;
 pub mod transaction;
 mod transaction_key;
 
