@@ -1,5 +1,12 @@
-//! Transactions while they are open.
+//! Open transactions: their changes wait here, in memory or on disk, until their end is seen.
 
+mod bounds;
+pub mod buffer;
+#[cfg(test)]
+mod buffer_model;
+mod emission;
+pub mod entry;
+mod fates;
 pub mod lob_assembler;
 mod lob_change;
 mod lob_content;
@@ -10,3 +17,11 @@ pub mod lob_row_id;
 mod lob_run;
 #[cfg(test)]
 mod lob_statements;
+mod meter;
+mod spill_bytes;
+mod spill_file;
+pub mod spill_frame;
+mod spill_log;
+mod spill_reader;
+mod survivors;
+pub mod undo;
