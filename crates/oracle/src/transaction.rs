@@ -10,6 +10,8 @@ mod fates;
 pub mod lob_assembler;
 mod lob_change;
 mod lob_content;
+#[cfg(test)]
+mod lob_history;
 pub mod lob_image;
 pub mod lob_piece;
 mod lob_ranges;
