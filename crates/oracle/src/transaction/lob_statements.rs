@@ -241,6 +241,13 @@ fn an_insert_of_one_large_value_takes_the_others_from_its_update() {
 }
 
 #[test]
+fn what_an_insert_does_not_name_was_empty() {
+    let statement = piece(Verb::Insert, PLACEHOLDER, &[], ROW, &[]);
+    let rows = [vec![statement], bind("C", false)].concat();
+    assert_eq!(changes(&rows), [format!("insert 1 {} C='large value'@4", made(1))]);
+}
+
+#[test]
 fn an_update_after_an_insert_is_its_own_when_the_insert_lacks_nothing() {
     let small = update(REAL, &[], &[("C", "small"), ("NC", "NULL"), ("B", "NULL")]);
     let rows = [insert(ROW), small.clone(), small];
@@ -255,6 +262,9 @@ fn an_update_after_an_insert_is_its_own_when_the_insert_lacks_nothing() {
 fn an_update_of_another_row_or_of_other_columns_completes_no_insert() {
     let other = piece(Verb::Update, OTHER, &[("ID", "8"), ("NAME", "a")], &[], &[("C", "x")]);
     let columns = update(REAL, &[("NAME", "b")], &[("C", "x"), ("NC", "y"), ("B", "z")]);
+    let written = update(REAL, &[], &[("C", "x"), ("NC", "NULL"), ("B", "NULL")]);
+    let rows = [vec![insert(ROW)], bind("C", false), vec![written]].concat();
+    assert_eq!(changes(&rows)[1], "update 5 real", "an update of what was written is another");
     let whereless = piece(Verb::Update, REAL, &[], &[], &[("C", "x")]);
     for (row, row_id) in [(other, "other"), (columns, "real"), (whereless, "real")] {
         let expected = [format!("insert 1 {}", made(1)), format!("update 2 {row_id}")];
@@ -463,6 +473,16 @@ fn a_call_without_a_head_goes_on_from_its_locator() {
         call(LobEdit::Trim { length: 9 }),
     ];
     assert_eq!(changes(&rows), ["update 1 real C='once upon'@5"]);
+}
+
+#[test]
+fn a_call_without_a_head_or_a_locator_of_its_own_opens_nothing() {
+    let locator = lob(REAL, head(ROW, "C"), LobEdit::Locator);
+    let call = |edit| lob(REAL, None, edit);
+    let write = || call(write_edit("C", 1, "once"));
+    let rows = [locator.clone(), write(), write(), locator, write()];
+    let expected = ["update 1 real C=unavailable@3", "update 4 real C=unavailable@5"];
+    assert_eq!(changes(&rows), expected);
 }
 
 #[test]
