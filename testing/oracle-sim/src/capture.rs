@@ -174,7 +174,7 @@ impl Database {
             identity: self.identity,
             name: "SIM".to_owned(),
             version: "19.22.0.0.0".to_owned(),
-            is_cdb_root: self.settings.pdbs > 0 && !self.settings.is_in_pdb,
+            is_cdb_root: self.settings.pdb_count() > 0 && !self.settings.is_in_pdb,
             is_in_pdb: self.settings.is_in_pdb,
             is_archiving: true,
             has_supplemental_logging: true,
@@ -229,7 +229,7 @@ impl Database {
 /// Whether the added logs hold the range, each thread without a gap.
 fn covers(logs: &[RedoLog], added: &[AddedLog], start: &MiningStart) -> Result<(), SessionError> {
     let begins = logs.iter().any(|log| log.first <= start.start);
-    let ends = logs.iter().any(|log| log.next >= start.end);
+    let ends = start.end == Scn::MAX || logs.iter().any(|log| log.next >= start.end);
     if !begins || !ends {
         return Err(missing(&format!("no added log holds {} to {}", start.start, start.end)));
     }

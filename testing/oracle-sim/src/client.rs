@@ -1,5 +1,6 @@
 //! Clients of the database, and their transactions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use highwater_oracle::{ClientSession, RedoThread, Scn, TransactionKey};
@@ -50,6 +51,8 @@ pub(crate) struct OpenTransaction {
     /// Statements until it ends.
     pub(crate) left: u64,
     pub(crate) done: Vec<Done>,
+    /// Tables that it has changed, also if it has taken that back: their definition cannot change.
+    pub(crate) touched: BTreeSet<usize>,
     /// How much was done when the savepoint was set.
     pub(crate) savepoint: Option<usize>,
     /// Redo that is not in the log yet.
@@ -57,6 +60,20 @@ pub(crate) struct OpenTransaction {
 }
 
 impl OpenTransaction {
+    /// A transaction that has done nothing yet.
+    pub(crate) const fn new(actor: Arc<Actor>, start: Scn, pace: Pace, left: u64) -> Self {
+        Self {
+            actor,
+            start,
+            pace,
+            left,
+            done: Vec::new(),
+            touched: BTreeSet::new(),
+            savepoint: None,
+            strand: Vec::new(),
+        }
+    }
+
     pub(crate) fn key(&self) -> TransactionKey {
         self.actor.key
     }

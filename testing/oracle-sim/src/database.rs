@@ -11,7 +11,7 @@ use crate::client::{Client, OpenTransaction};
 use crate::clock::Clock;
 use crate::quirk::Quirk;
 use crate::random::Random;
-use crate::record::{Content, Record};
+use crate::record::{Actor, Content, Form, Record};
 use crate::redo::{Log, RedoLogs};
 use crate::schema;
 use crate::settings::SimulationSettings;
@@ -101,21 +101,26 @@ impl Database {
         self.threads.iter_mut().find(|redo| redo.thread == thread)
     }
 
+    /// A redo record of this moment.
+    pub(crate) fn stamp(&mut self, actor: &Arc<Actor>, rows: Vec<Content>, form: Form) -> Record {
+        let scn = self.clock.tick(&mut self.random);
+        Record { scn, time_us: self.clock.time_us(), actor: Arc::clone(actor), rows, form }
+    }
+
     /// Adds a record to a transaction's redo.
     pub(crate) fn emit(
         &mut self,
         thread: RedoThread,
         open: &mut OpenTransaction,
         rows: Vec<Content>,
-    ) -> Scn {
-        let scn = self.clock.tick(&mut self.random);
-        let actor = Arc::clone(&open.actor);
-        open.strand.push(Record { scn, time_us: self.clock.time_us(), actor, rows });
+        form: Form,
+    ) {
+        let record = self.stamp(&open.actor, rows, form);
+        open.strand.push(record);
         let is_full = open.strand.len() >= self.settings.strand_records;
         if is_full || !self.has(Quirk::LateStrands) {
             self.flush(thread, open);
         }
-        scn
     }
 
     /// Writes a transaction's strand to the log.

@@ -75,6 +75,7 @@ pub fn ora(number: u32, message: &str) -> SessionError {
         1013 => ErrorClass::Timeout,
         308 | 1284 | 1285 | 16_226 => ErrorClass::LogPurged,
         942 | 1017 | 1031 | 1045 | 28_000 => ErrorClass::Privilege,
+        4030 | 4036 => ErrorClass::OutOfMemory,
         1555 | 8181 => ErrorClass::SnapshotTooOld,
         1466 => ErrorClass::TableChanged,
         _ => ErrorClass::Unknown,

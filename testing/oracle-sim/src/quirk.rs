@@ -9,11 +9,53 @@ pub enum Quirk {
     /// the commit, until the strand is full, or until a log switch: it reaches the log after rows with
     /// higher SCNs. Off, every change is written at once.
     LateStrands,
+    /// `RS_ID` is all zeros on ROLLBACK rows, and now and then on START and COMMIT rows: seen on hosted
+    /// machines for ROLLBACK. A COMMIT without an address has an SCN that no other row has.
+    ZeroAddress,
+    /// Rows that a rollback wrote come with `XIDSQN` 4294967295. Those of a rollback to a savepoint do
+    /// while their log is online only, and are then closed by a ROLLBACK row without an address though
+    /// the transaction goes on; from the archived log they come whole and without that row.
+    PartialXid,
+    /// A table whose statements are longer than 4000 characters: they go on in further rows of the same
+    /// address (`CSF`).
+    SplitStatements,
+    /// One statement deletes several rows, and all rows of it have the same `RS_ID` and `SSN`, as array
+    /// deletes have in real redo.
+    ArrayDeletes,
+    /// Undo is local to a pluggable database: the same XID is open in two of them at once. There are at
+    /// least two.
+    SamePdbXids,
+    /// START rows with an XID of zeros, beside the true one or in its place.
+    ZeroXid,
+    /// A client dies with its transaction: the rows are as they were, `GV$TRANSACTION` and
+    /// `GV$SESSION` do not know it any more, and no redo says so.
+    Orphans,
+    /// A transaction gets the XID of one that has ended, as after a wrap of the sequence.
+    ReusedXid,
+    /// Transactions without a START row, whose user and session the redo then does not tell.
+    MissingStart,
+    /// Redo is missing (operation 34). An engine must stop.
+    MissingScn,
+    /// A table with a type that LogMiner does not know: all its rows are UNSUPPORTED.
+    Unsupported,
 }
 
 impl Quirk {
     /// Every quirk.
-    pub const ALL: &[Self] = &[Self::LateStrands];
+    pub const ALL: &[Self] = &[
+        Self::LateStrands,
+        Self::ZeroAddress,
+        Self::PartialXid,
+        Self::SplitStatements,
+        Self::ArrayDeletes,
+        Self::SamePdbXids,
+        Self::ZeroXid,
+        Self::Orphans,
+        Self::ReusedXid,
+        Self::MissingStart,
+        Self::MissingScn,
+        Self::Unsupported,
+    ];
 
     /// The quirk of this name, written as in the code.
     pub fn named(name: &str) -> Option<Self> {

@@ -87,8 +87,7 @@ impl Lane {
                     self.record += 1;
                     self.running = self.running.max(written.record.scn);
                     if (start..=end).contains(&written.record.scn) {
-                        let thread = added.thread;
-                        self.ready.extend(rows(database, thread, written, wanted));
+                        self.ready.extend(rows(database, added, written, wanted));
                     }
                 }
                 None if self.logs.len() > 1 => {
@@ -102,19 +101,10 @@ impl Lane {
     }
 }
 
-fn rows(
-    database: &Database,
-    thread: RedoThread,
-    written: &Written,
-    wanted: &Wanted,
-) -> Vec<RedoRow> {
-    let mut rows = Vec::new();
+fn rows(database: &Database, added: &AddedLog, written: &Written, wanted: &Wanted) -> Vec<RedoRow> {
     let names = |change: &RowChange| database.names(change);
-    render::rows(thread, written, &names, &mut |row| {
-        if wanted.wants(&row) {
-            rows.push(row);
-        }
-    });
+    let mut rows = render::rows(added.thread, written, added.is_online, &names);
+    rows.retain(|row| wanted.wants(row));
     rows
 }
 

@@ -8,7 +8,7 @@ use crate::table::Layout;
 use crate::value::{Row, Value};
 
 /// Who makes a change: what every row of the transaction says.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Actor {
     pub(crate) key: TransactionKey,
     pub(crate) user: Option<String>,
@@ -52,6 +52,10 @@ pub(crate) enum Content {
     Start,
     Commit,
     Rollback,
+    /// A ROLLBACK row that ends nothing but a rollback to a savepoint, and that is there only while the
+    /// log is online.
+    SavepointEnd,
+    MissingScn,
     Row(Arc<RowChange>),
 }
 
@@ -62,13 +66,37 @@ impl Content {
             |row: &Option<Row>| row.iter().flat_map(|row| row.iter()).map(length).sum::<u64>();
         match self {
             Self::Row(change) => 80 + image(&change.before) + image(&change.after),
-            Self::Start | Self::Commit | Self::Rollback => 60,
+            Self::SavepointEnd => 0,
+            Self::Start | Self::Commit | Self::Rollback | Self::MissingScn => 60,
         }
     }
 }
 
 fn length(value: &Value) -> u64 {
     value.as_ref().map_or(1, |text| text.len() as u64)
+}
+
+/// How LogMiner gives the XID of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum XidForm {
+    #[default]
+    Whole,
+    /// All zeros.
+    Zero,
+    /// With a sequence that is not known.
+    Partial,
+    /// The same, as long as the log is online.
+    PartialOnline,
+}
+
+/// How LogMiner gives what all rows of a record have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Form {
+    pub(crate) xid: XidForm,
+    /// Whether `RS_ID` is all zeros.
+    pub(crate) hides_address: bool,
+    /// Whether all rows have the `SSN` 0.
+    pub(crate) shares_ssn: bool,
 }
 
 /// A redo record: what was done at one SCN by one call, in one piece.
@@ -79,6 +107,7 @@ pub(crate) struct Record {
     pub(crate) actor: Arc<Actor>,
     /// The rows, in the order of their `SSN`.
     pub(crate) rows: Vec<Content>,
+    pub(crate) form: Form,
 }
 
 impl Record {

@@ -96,7 +96,7 @@ mod tests {
     use highwater_oracle::{ClientSession, TransactionKey};
 
     use super::*;
-    use crate::record::{Actor, Content};
+    use crate::record::{Actor, Content, Form};
 
     fn record(scn: u64) -> Record {
         let actor = Actor {
@@ -107,7 +107,7 @@ mod tests {
         };
         // 8 * 60 bytes.
         let rows = vec![Content::Commit; 8];
-        Record { scn: Scn(scn), time_us: 0, actor: Arc::new(actor), rows }
+        Record { scn: Scn(scn), time_us: 0, actor: Arc::new(actor), rows, form: Form::default() }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use highwater_oracle::{SupplementalLogging, TableName};
 
 use crate::column::{Column, ColumnType};
+use crate::quirk::Quirk;
 use crate::settings::SimulationSettings;
 use crate::table::{Kind, Layout, Table};
 
@@ -18,7 +19,7 @@ const FIRST_PDB: u32 = 3;
 
 /// The containers, with the names of their databases.
 pub(crate) fn containers(settings: &SimulationSettings) -> Vec<(u32, Option<String>)> {
-    match settings.pdbs {
+    match settings.pdb_count() {
         0 => vec![(0, None)],
         pdbs => (0..pdbs).map(|pdb| (FIRST_PDB + pdb, Some(format!("PDB{}", pdb + 1)))).collect(),
     }
@@ -59,14 +60,51 @@ impl Design {
             columns: self.columns,
             key: self.key,
             logging: self.logging,
+            kind: self.kind,
         };
         *object += 1;
-        Table::new(container, layout, self.kind, vec![*object])
+        Table::new(container, layout, vec![*object])
     }
 }
 
-fn designs(_settings: &SimulationSettings) -> Vec<Design> {
-    vec![orders(), journal(), items()]
+fn designs(settings: &SimulationSettings) -> Vec<Design> {
+    let mut designs = vec![orders(), journal(), items()];
+    let by_quirk: [(Quirk, fn() -> Design); 2] =
+        [(Quirk::SplitStatements, wide), (Quirk::Unsupported, exotic)];
+    let wanted = by_quirk.into_iter().filter(|(quirk, _)| settings.has(*quirk));
+    designs.extend(wanted.map(|(_, design)| design()));
+    designs
+}
+
+/// A table whose statements have about twice as many characters as a row of LogMiner holds.
+fn wide() -> Design {
+    let mut columns = vec![Column::required("ID", ColumnType::NumberOf(10, 0))];
+    columns.extend(
+        (1..=12).map(|place| Column::new(&format!("TEXT_{place}"), ColumnType::Varchar2(900))),
+    );
+    Design {
+        owner: CAPTURED_OWNER,
+        name: "WIDE",
+        kind: Kind::Heap,
+        columns,
+        key: vec![0],
+        logging: SupplementalLogging::All,
+    }
+}
+
+/// A table with a type that LogMiner does not know.
+fn exotic() -> Design {
+    Design {
+        owner: CAPTURED_OWNER,
+        name: "EXOTIC",
+        kind: Kind::Unsupported,
+        columns: vec![
+            Column::required("ID", ColumnType::NumberOf(10, 0)),
+            Column::new("PLACE", ColumnType::Varchar2(40)),
+        ],
+        key: vec![0],
+        logging: SupplementalLogging::All,
+    }
 }
 
 /// A table with all columns logged.

@@ -75,6 +75,11 @@ impl SimulationSettings {
         self
     }
 
+    /// Pluggable databases, at least as many as the quirks need.
+    pub(crate) fn pdb_count(&self) -> u32 {
+        self.pdbs.max(if self.has(Quirk::SamePdbXids) { 2 } else { 0 })
+    }
+
     pub(crate) fn has(&self, quirk: Quirk) -> bool {
         self.quirks.contains(&quirk)
     }

@@ -19,12 +19,16 @@ pub(crate) struct Layout {
     /// Places of the key's columns.
     pub(crate) key: Vec<usize>,
     pub(crate) logging: SupplementalLogging,
+    pub(crate) kind: Kind,
 }
 
 /// How rows are stored, which decides what their redo looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
+    /// By ROWID, in one segment.
     Heap,
+    /// The same, with a type that LogMiner cannot write.
+    Unsupported,
 }
 
 /// A row as it is stored.
@@ -47,8 +51,6 @@ pub(crate) struct StoredRow {
 pub(crate) struct Table {
     pub(crate) container: u32,
     pub(crate) layout: Arc<Layout>,
-    #[expect(dead_code, reason = "every table is a heap yet")]
-    pub(crate) kind: Kind,
     /// Whether its owner's tables are those captured.
     pub(crate) is_captured: bool,
     pub(crate) is_dropped: bool,
@@ -65,12 +67,11 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(container: u32, layout: Layout, kind: Kind, objects: Vec<u64>) -> Self {
+    pub(crate) fn new(container: u32, layout: Layout, objects: Vec<u64>) -> Self {
         Self {
             container,
             is_captured: layout.name.owner == crate::schema::CAPTURED_OWNER,
             layout: Arc::new(layout),
-            kind,
             is_dropped: false,
             objects,
             last_ddl_us: 0,

@@ -104,6 +104,9 @@ fn decimal(random: &mut Random, precision: u32, scale: i32) -> String {
     format!("{sign}{whole}.{}", random.between(1, 9))
 }
 
+/// Columns of this length get long texts.
+const LONG: u32 = 400;
+
 /// The scientific form of the binary types.
 fn float(random: &mut Random, digits: usize) -> String {
     if random.one_in(5) {
@@ -122,7 +125,8 @@ fn sign_of_exponent(random: &mut Random) -> char {
 /// Text of one letter at least and of `length` at most, counted in bytes.
 fn words(random: &mut Random, length: u32) -> String {
     let mut text = String::new();
-    for _ in 0..random.between(1, 4) {
+    let most = if length < LONG { 4 } else { u64::from(length) / 4 };
+    for _ in 0..random.between(1, most) {
         let word = random.pick(WORDS).copied().unwrap_or("tide");
         if text.len() + word.len() <= length as usize {
             text.push_str(word);

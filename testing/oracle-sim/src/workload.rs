@@ -1,18 +1,16 @@
-//! What clients do.
+//! What clients do, one action after another.
 
 use std::sync::Arc;
 
-use highwater_oracle::{Scn, Verb};
+use highwater_oracle::ClientSession;
 
-use crate::client::{Client, Done, OpenTransaction, Pace};
+use crate::client::{Client, OpenTransaction, Pace};
 use crate::database::Database;
-use crate::record::{Actor, Content, Record, RowChange};
-use crate::table::StoredRow;
-use crate::truth::Entry;
-use crate::value::Row;
+use crate::quirk::Quirk;
+use crate::record::{Actor, Content, Form, XidForm};
 
-/// Rows that a statement of a bulk transaction inserts, at most: they share a redo record.
-const BULK_ROWS: u64 = 8;
+/// Rows that a statement of several rows has, at most: they share a redo record.
+const ROWS_OF_A_STATEMENT: u64 = 8;
 
 impl Database {
     /// Does one action.
@@ -26,7 +24,18 @@ impl Database {
             1..=20 => {}
             _ => self.act(client),
         }
+        if self.is_time_for(Quirk::Orphans, 120) {
+            self.kill_a_client();
+        }
+        if self.is_time_for(Quirk::MissingScn, 300) {
+            self.lose_redo();
+        }
         self.switch_full_logs();
+    }
+
+    /// Whether a quirk is on and happens now: once in so many actions.
+    pub(crate) fn is_time_for(&mut self, quirk: Quirk, one_in: u64) -> bool {
+        self.has(quirk) && self.random.one_in(one_in)
     }
 
     fn switch_a_log(&mut self) {
@@ -36,10 +45,19 @@ impl Database {
         }
     }
 
+    /// Redo that no log has: a row says so.
+    fn lose_redo(&mut self) {
+        let thread = self.random.index(self.threads.len());
+        let Some(thread) = self.threads.get(thread).map(|redo| redo.thread) else { return };
+        let actor = Arc::new(Actor::default());
+        let record = self.stamp(&actor, vec![Content::MissingScn], Form::default());
+        self.write(thread, record);
+    }
+
     fn act(&mut self, number: usize) {
         let Some(client) = self.clients.get_mut(number) else { return };
         match client.transaction.take() {
-            None if self.random.one_in(10) => self.log_on_again(number),
+            None if self.random.one_in(10) => client.session.serial += 1,
             None => {
                 let client = client.clone();
                 let mut open = self.begin(&client);
@@ -59,38 +77,44 @@ impl Database {
         }
     }
 
-    /// The client leaves and another one comes with its number and the next serial.
-    fn log_on_again(&mut self, number: usize) {
-        if let Some(client) = self.clients.get_mut(number) {
-            client.session.serial += 1;
+    fn begin(&mut self, client: &Client) -> OpenTransaction {
+        let has_start = self.is_excluded(client) || !self.is_time_for(Quirk::MissingStart, 4);
+        let actor = self.actor(client, has_start);
+        let (pace, left) = self.intent();
+        let start = self.clock.tick(&mut self.random);
+        let mut open = OpenTransaction::new(actor, start, pace, left);
+        let has_zero = self.is_time_for(Quirk::ZeroXid, 3);
+        if has_zero {
+            let form = Form { xid: XidForm::Zero, ..Form::default() };
+            self.emit(client.thread, &mut open, vec![Content::Start], form);
         }
+        if has_start && !(has_zero && self.random.one_in(2)) {
+            let form = self.control_form(Quirk::ZeroAddress, 4);
+            self.emit(client.thread, &mut open, vec![Content::Start], form);
+        }
+        open
     }
 
-    fn begin(&mut self, client: &Client) -> OpenTransaction {
-        let key = self.undo.open(client.container, client.thread, &mut self.random);
-        let (pace, left) = self.intent();
-        let actor = Arc::new(Actor {
+    /// Without a START row LogMiner knows neither user nor session.
+    fn actor(&mut self, client: &Client, has_start: bool) -> Arc<Actor> {
+        let key = self.undo.open(client.container, client.thread, &self.settings, &mut self.random);
+        let session = client.session.clone();
+        Arc::new(Actor {
             key,
-            user: Some(client.user.clone()),
-            session: client.session.clone(),
+            user: has_start.then(|| client.user.clone()),
+            session: if has_start { session } else { ClientSession::default() },
             pdb: client.pdb.clone(),
-        });
-        let mut open = OpenTransaction {
-            actor,
-            start: Scn(0),
-            pace,
-            left,
-            done: Vec::new(),
-            savepoint: None,
-            strand: Vec::new(),
-        };
-        open.start = self.emit(client.thread, &mut open, vec![Content::Start]);
-        open
+        })
+    }
+
+    /// The form of a control row: its address hidden once in so many.
+    pub(crate) fn control_form(&mut self, quirk: Quirk, one_in: u64) -> Form {
+        Form { hides_address: self.is_time_for(quirk, one_in), ..Form::default() }
     }
 
     fn intent(&mut self) -> (Pace, u64) {
         match self.random.below(60) {
-            0 => (Pace::Bulk, self.settings.large_transaction.div_ceil(BULK_ROWS)),
+            0 => (Pace::Bulk, self.settings.large_transaction.div_ceil(ROWS_OF_A_STATEMENT)),
             1..=6 => (Pace::Slow, self.random.between(2, 12)),
             _ => (Pace::Brisk, self.random.between(0, 6)),
         }
@@ -115,7 +139,7 @@ impl Database {
             0..=7 => open.savepoint = Some(open.done.len()),
             8..=15 => {
                 if let Some(savepoint) = open.savepoint {
-                    self.undo_to(client, open, savepoint);
+                    self.roll_back_to(client, open, savepoint);
                 }
             }
             16..=19 => self.violate(client, open),
@@ -127,116 +151,16 @@ impl Database {
         let Some(table) = self.pick_table(client) else { return };
         let rows = self.tables.get(table).map_or(0, |table| table.rows.len());
         let is_crowded = rows > self.settings.rows_per_table;
+        if self.is_time_for(Quirk::ArrayDeletes, 6) {
+            return self.delete(client, open, table, ROWS_OF_A_STATEMENT);
+        }
         match self.random.below(10) {
-            _ if open.pace == Pace::Bulk => self.insert(client, open, table, BULK_ROWS),
+            _ if open.pace == Pace::Bulk => self.insert(client, open, table, ROWS_OF_A_STATEMENT),
             0..=3 if !is_crowded => self.insert(client, open, table, 1),
-            0..=6 if !is_crowded => self.update(client, open, table),
+            4..=6 if !is_crowded => self.update(client, open, table),
             7 => self.update(client, open, table),
-            _ => self.delete(client, open, table),
+            _ => self.delete(client, open, table, 1),
         }
-    }
-
-    /// A table of the client's container.
-    fn pick_table(&mut self, client: &Client) -> Option<usize> {
-        let is_here =
-            |table: &crate::table::Table| table.container == client.container && !table.is_dropped;
-        let here: Vec<_> = self
-            .tables
-            .iter()
-            .enumerate()
-            .filter(|(_, table)| is_here(table))
-            .map(|it| it.0)
-            .collect();
-        self.random.pick(&here).copied()
-    }
-
-    fn is_excluded(&self, client: &Client) -> bool {
-        client.user == self.settings.excluded_user
-    }
-
-    /// Inserts rows by one statement, which makes one redo record.
-    fn insert(&mut self, client: &Client, open: &mut OpenTransaction, table: usize, rows: u64) {
-        let mut done = Vec::new();
-        for _ in 0..rows {
-            done.extend(self.new_row(client, table));
-        }
-        self.record(client, open, done);
-    }
-
-    fn new_row(&mut self, client: &Client, number: usize) -> Option<Done> {
-        let is_excluded = self.is_excluded(client);
-        let table = self.tables.get_mut(number)?;
-        let used = self.random.one_in(3).then(|| table.free_keys.pop()).flatten();
-        let key = match used {
-            Some((key, deleted)) => {
-                self.clock.pass_scn(deleted);
-                key
-            }
-            None => table.fresh_key(),
-        };
-        let place = table.fresh_place();
-        let image = table.random_row(key, &mut self.random);
-        let (object, row_id) = table.place(key, place);
-        let row = StoredRow {
-            row_id,
-            object,
-            image: Arc::clone(&image),
-            locked_by: Some(client.number),
-            changed: self.clock.scn(),
-            is_excluded,
-        };
-        let change = row_change(number, table, &row, Verb::Insert, None, Some(image));
-        table.rows.insert(place, row);
-        Some(Done { change: Arc::new(change), place, before: None })
-    }
-
-    fn update(&mut self, client: &Client, open: &mut OpenTransaction, number: usize) {
-        let Some((place, row)) = self.pick_row(client, number) else { return };
-        let Some(table) = self.tables.get_mut(number) else { return };
-        let (after, set) = updated(table, &row.image, &mut self.random);
-        if set.is_empty() {
-            return;
-        }
-        let before = Some(Arc::clone(&row.image));
-        let change =
-            row_change(number, table, &row, Verb::Update, before, Some(Arc::clone(&after)));
-        let stored = StoredRow { image: after, locked_by: Some(client.number), ..row.clone() };
-        table.rows.insert(place, stored);
-        let change = Arc::new(RowChange { set, ..change });
-        self.record(client, open, vec![Done { change, place, before: Some(row) }]);
-    }
-
-    fn delete(&mut self, client: &Client, open: &mut OpenTransaction, number: usize) {
-        let Some((place, row)) = self.pick_row(client, number) else { return };
-        let Some(table) = self.tables.get_mut(number) else { return };
-        table.rows.remove(&place);
-        let change =
-            row_change(number, table, &row, Verb::Delete, Some(Arc::clone(&row.image)), None);
-        self.record(
-            client,
-            open,
-            vec![Done { change: Arc::new(change), place, before: Some(row) }],
-        );
-    }
-
-    /// A row that the client may change; the SCN goes past the last change of it.
-    fn pick_row(&mut self, client: &Client, table: usize) -> Option<(u64, StoredRow)> {
-        let is_excluded = self.is_excluded(client);
-        let table = self.tables.get(table)?;
-        let place = table.pick(client.number, is_excluded, &mut self.random)?;
-        let row = table.rows.get(&place)?.clone();
-        self.clock.pass_scn(row.changed);
-        Some((place, row))
-    }
-
-    /// Writes the redo of a statement.
-    fn record(&mut self, client: &Client, open: &mut OpenTransaction, done: Vec<Done>) {
-        if done.is_empty() {
-            return;
-        }
-        let rows = done.iter().map(|done| Content::Row(Arc::clone(&done.change))).collect();
-        self.emit(client.thread, open, rows);
-        open.done.extend(done);
     }
 
     /// An insert that fails for its key after it was made (ORA-00001): its redo and undo are written.
@@ -244,93 +168,17 @@ impl Database {
         let Some(table) = self.pick_table(client) else { return };
         let before = open.done.len();
         self.insert(client, open, table, 1);
-        self.undo_to(client, open, before);
+        self.roll_back_to(client, open, before);
     }
 
-    pub(crate) fn commit(&mut self, client: &Client, mut open: OpenTransaction) {
-        self.flush(client.thread, &mut open);
-        let scn = self.clock.tick(&mut self.random);
-        let time_us = self.clock.time_us();
-        let actor = Arc::clone(&open.actor);
-        let rows = vec![Content::Commit];
-        let commit = self.write(client.thread, Record { scn, time_us, actor, rows });
-        self.settle(client, &open, scn);
-        let captured = |done: Done| {
-            let is_captured =
-                self.tables.get(done.change.table).is_some_and(|table| table.is_captured);
-            is_captured.then_some(done.change)
-        };
-        let entry = Entry {
-            key: open.key(),
-            commit,
-            start: open.start,
-            time_us,
-            user: open.actor.user.clone(),
-            changes: open.done.into_iter().filter_map(captured).collect(),
-        };
-        if let Some(book) = self.books.get_mut(client.thread.0 as usize - 1) {
-            book.push(entry);
-        }
+    /// A table of the client's container.
+    fn pick_table(&mut self, client: &Client) -> Option<usize> {
+        let here = self
+            .tables
+            .iter()
+            .enumerate()
+            .filter(|(_, table)| table.container == client.container && !table.is_dropped);
+        let here: Vec<_> = here.map(|(number, _)| number).collect();
+        self.random.pick(&here).copied()
     }
-
-    /// Unlocks what the transaction has changed.
-    pub(crate) fn settle(&mut self, client: &Client, open: &OpenTransaction, scn: Scn) {
-        for done in &open.done {
-            let Some(table) = self.tables.get_mut(done.change.table) else { continue };
-            match table.rows.get_mut(&done.place) {
-                Some(row) if row.locked_by == Some(client.number) => {
-                    row.locked_by = None;
-                    row.changed = scn;
-                }
-                Some(_) => {}
-                None => table.release(done.place, done.before.as_ref(), scn),
-            }
-        }
-        self.undo.close(&open.key());
-    }
-}
-
-/// A change of a row as it lies in its table now.
-fn row_change(
-    number: usize,
-    table: &crate::table::Table,
-    row: &StoredRow,
-    verb: Verb,
-    before: Option<Row>,
-    after: Option<Row>,
-) -> RowChange {
-    RowChange {
-        table: number,
-        layout: Arc::clone(&table.layout),
-        object: row.object,
-        row_id: Arc::clone(&row.row_id),
-        verb,
-        before,
-        after,
-        set: Vec::new(),
-        is_undo: false,
-    }
-}
-
-/// The row with other values, and the places of those. One update in eight changes the key.
-fn updated(
-    table: &mut crate::table::Table,
-    row: &Row,
-    random: &mut crate::random::Random,
-) -> (Row, Vec<usize>) {
-    let layout = Arc::clone(&table.layout);
-    let mut after = row.to_vec();
-    let mut set = Vec::new();
-    let changes_key = random.one_in(8);
-    for (place, column) in layout.columns.iter().enumerate() {
-        let is_key = layout.key.contains(&place);
-        if is_key && changes_key && layout.key.first() == Some(&place) {
-            after[place] = Some(table.fresh_key().to_string().into());
-            set.push(place);
-        } else if !is_key && random.one_in(3) {
-            after[place] = column.random_value(random);
-            set.push(place);
-        }
-    }
-    (after.into(), set)
 }

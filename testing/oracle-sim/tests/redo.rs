@@ -46,7 +46,7 @@ fn rows_of_a_thread_are_in_address_order() {
 
 #[test]
 fn rows_lie_in_the_range_of_their_log() {
-    let simulation = Simulation::at(three_threads(2), 1500);
+    let simulation = Simulation::at(three_threads(2), 2500);
     let logs = miner::logs(&mut simulation.session());
     assert!(logs.len() > 9, "{}", logs.len());
     for row in all_rows(&simulation) {
@@ -71,7 +71,7 @@ fn scns_tie() {
 fn late(settings: SimulationSettings) -> usize {
     let simulation = Simulation::new(settings);
     let mut late = 0;
-    for _ in 0..30 {
+    for _ in 0..15 {
         simulation.run(50);
         let until = simulation.session().current_scn().unwrap();
         let before = rows(&mut simulation.session(), Vec::new(), Scn(0), until).len();

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use highwater_oracle::{Operation, Verb};
 use highwater_oracle_sim::{
-    CommittedTransaction, Quirks, RowImage, Simulation, SimulationSettings, ThreadHistory,
+    CommittedTransaction, Quirk, Quirks, RowImage, Simulation, SimulationSettings, ThreadHistory,
 };
 
 use crate::miner::all_rows;
 use crate::reader::{Transaction, replay};
 
-fn settings(seed: u64) -> SimulationSettings {
+/// One to three threads, none to two pluggable databases.
+pub(crate) fn settings(seed: u64) -> SimulationSettings {
     SimulationSettings {
         threads: u32::try_from(1 + seed % 3).unwrap(),
         pdbs: u32::try_from(seed / 3 % 3).unwrap(),
@@ -20,11 +21,16 @@ fn settings(seed: u64) -> SimulationSettings {
 
 fn same(truth: &CommittedTransaction, read: &Transaction) {
     assert_eq!(truth.key, read.key);
-    assert_eq!(truth.commit, read.commit.at);
+    let at = read.commit.at;
+    assert_eq!((truth.commit.thread, truth.commit.scn), (at.thread, at.scn));
+    assert!(at.address.is_none() || at.address == truth.commit.address);
     assert_eq!((truth.time_us, &truth.user), (read.commit.time_us, &read.commit.user));
     assert_eq!(truth.changes.len(), read.changes.len(), "{}", truth.key);
     for (truth, read) in truth.changes.iter().zip(&read.changes) {
         assert_eq!(truth.table.to_string(), read.table);
+        if read.operation == Operation::Unsupported {
+            continue;
+        }
         let operation = match truth.verb {
             Verb::Insert => Operation::Insert,
             Verb::Update => Operation::Update,
@@ -36,7 +42,7 @@ fn same(truth: &CommittedTransaction, read: &Transaction) {
     }
 }
 
-fn judge(simulation: &Simulation) {
+pub(crate) fn judge(simulation: &Simulation) {
     let mut read = replay(&all_rows(simulation));
     for ThreadHistory { thread, transactions } in simulation.history() {
         let read = read.remove(&thread).unwrap_or_default();
@@ -59,6 +65,22 @@ fn rows_give_what_was_committed_without_quirks() {
             SimulationSettings { quirks: Quirks::new(), ..settings(seed) },
             1500,
         ));
+    }
+}
+
+#[test]
+fn rows_give_what_was_committed_with_each_quirk() {
+    for quirk in Quirk::ALL {
+        let alone = |seed| SimulationSettings { quirks: Quirks::from([*quirk]), ..settings(seed) };
+        (0..10).for_each(|seed| judge(&Simulation::at(alone(seed), 1200)));
+    }
+}
+
+#[test]
+fn rows_give_what_was_committed_with_all_quirks() {
+    for seed in 0..30 {
+        let quirks = Quirk::ALL.iter().copied().collect();
+        judge(&Simulation::at(SimulationSettings { quirks, ..settings(seed) }, 1200));
     }
 }
 
