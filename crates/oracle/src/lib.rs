@@ -13,6 +13,7 @@ mod cursor;
 mod error;
 pub mod fuzz;
 mod layout;
+pub mod mining;
 mod redo_point;
 mod row;
 pub mod schema;

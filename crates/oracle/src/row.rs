@@ -122,3 +122,20 @@ pub struct RedoRow {
     /// `SQL_REDO`.
     pub sql_redo: Option<String>,
 }
+
+impl RedoRow {
+    /// Bytes of memory that the row takes.
+    pub fn bytes(&self) -> usize {
+        let texts = [
+            &self.info,
+            &self.pdb,
+            &self.owner,
+            &self.table,
+            &self.user,
+            &self.session.client_id,
+            &self.sql_redo,
+        ];
+        let text: usize = texts.into_iter().flatten().map(String::len).sum();
+        size_of::<Self>() + self.row_id.len() + text
+    }
+}
