@@ -14,6 +14,7 @@ mod error;
 pub mod fuzz;
 mod layout;
 pub mod mining;
+pub mod position;
 mod redo_point;
 mod row;
 pub mod schema;
