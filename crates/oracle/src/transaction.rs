@@ -1,9 +1,12 @@
 //! Open transactions: their changes wait here, in memory or on disk, until their end is seen.
 
+pub mod age;
 mod bounds;
 pub mod buffer;
 #[cfg(test)]
 mod buffer_model;
+#[cfg(test)]
+mod buffer_truth;
 mod emission;
 pub mod entry;
 mod fates;
@@ -20,10 +23,12 @@ mod lob_run;
 #[cfg(test)]
 mod lob_statements;
 mod meter;
+pub mod orphans;
 mod spill_bytes;
 mod spill_file;
 pub mod spill_frame;
 mod spill_log;
 mod spill_reader;
 mod survivors;
+mod sweep;
 pub mod undo;

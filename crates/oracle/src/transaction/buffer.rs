@@ -347,3 +347,272 @@ fn no_transaction(key: TransactionKey, at: RedoPoint) -> OracleError {
         "restore an intact copy of the log that holds it, or skip past it and reload the tables",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::super::buffer_model::{Held, buffer, change, key, point, read, undo};
+    use super::*;
+    use crate::{ClientSession, RedoThread, Verb};
+
+    const ROW: &str = "AAAR3qAAEAAAACXAA1";
+
+    fn insert(held: &mut Held, transaction: u8, at: u64) {
+        let change = change(at, Verb::Insert, ROW);
+        held.buffer.add(key(transaction), change, Instant::now()).unwrap();
+    }
+
+    fn start(user: &str) -> Start {
+        Start { at: point(0), user: Some(user.to_owned()), session: ClientSession::default() }
+    }
+
+    fn commit(held: &mut Held, transaction: u8, at: u64) -> Option<Committed> {
+        held.buffer.commit(key(transaction), point(at), 1_700_000_000_000_000).unwrap()
+    }
+
+    #[test]
+    fn a_commit_says_what_it_knows() {
+        let mut held = buffer(u64::MAX, 0);
+        held.buffer.start(key(1), start("SCOTT"));
+        assert!(held.buffer.is_empty(), "a START row opens nothing");
+        insert(&mut held, 1, 4);
+        insert(&mut held, 1, 5);
+        let committed = commit(&mut held, 1, 6).unwrap();
+        assert_eq!((committed.key, committed.count), (key(1), 2));
+        assert_eq!((committed.first, committed.commit), (point(4), point(6)));
+        assert_eq!(committed.time_us, 1_700_000_000_000_000);
+        assert_eq!(committed.user.as_deref(), Some("SCOTT"));
+        assert!(commit(&mut held, 1, 7).is_none(), "it is out");
+    }
+
+    #[test]
+    fn a_start_row_is_that_of_the_last_transaction_of_its_slot() {
+        let mut held = buffer(u64::MAX, 0);
+        let later: TransactionKey = "3:5.1.700".parse().unwrap();
+        held.buffer.start(key(1), start("SCOTT"));
+        held.buffer.start(later, start("ADAMS"));
+        insert(&mut held, 1, 4);
+        held.buffer.rollback(key(1));
+        held.buffer.add(later, change(5, Verb::Insert, ROW), Instant::now()).unwrap();
+        let user = |key| held.buffer.get(key).unwrap().start().unwrap().user.clone();
+        assert_eq!(user(later).as_deref(), Some("ADAMS"));
+        assert_eq!(held.buffer.starts.0.len(), 1, "START rows do not gather");
+    }
+
+    #[test]
+    fn what_names_no_transaction_opens_nothing() {
+        let mut held = buffer(u64::MAX, 0);
+        for (zero, is_partial) in [("3:0.0.0", false), ("3:5.0.4294967295", true)] {
+            let zero: TransactionKey = zero.parse().unwrap();
+            held.buffer.start(zero, start("SYS"));
+            assert_eq!(held.buffer.starts.0.len(), usize::from(is_partial));
+            let change = change(4, Verb::Insert, ROW);
+            let error = held.buffer.add(zero, change, Instant::now()).unwrap_err();
+            assert_eq!(error.code, Code::Corruption);
+            assert!(error.what.contains("SCN 1004, 0x000009.00000004.0010/0, names no"), "{error}");
+            held.buffer.undo(zero, &undo(5, Verb::Delete, ROW)).unwrap();
+            assert!(held.buffer.commit(zero, point(6), 0).unwrap().is_none());
+            assert!(held.buffer.rollback(zero).is_none());
+        }
+        assert_eq!((held.buffer.len(), held.buffer.open_bounds().count()), (0, 0));
+        assert_eq!(held.buffer.counts().undo.unmatched, 2);
+    }
+
+    #[test]
+    fn a_transaction_holds_a_restart_at_its_first_row_or_at_the_last_in_the_journal() {
+        let mut held = buffer(u64::MAX, 0);
+        let bounds = |held: &Held| held.buffer.open_bounds().collect::<Vec<_>>();
+        insert(&mut held, 1, 3);
+        insert(&mut held, 2, 4);
+        insert(&mut held, 1, 8);
+        assert_eq!(bounds(&held), [point(3)]);
+        held.buffer.journaled(key(1));
+        assert_eq!(bounds(&held), [point(4)]);
+        assert_eq!(held.buffer.get(key(1)).unwrap().last_journaled(), Some(point(8)));
+        insert(&mut held, 1, 9);
+        drop(commit(&mut held, 2, 10));
+        assert_eq!(bounds(&held), [point(8)]);
+        held.buffer.rollback(key(1));
+        assert_eq!(bounds(&held), []);
+    }
+
+    #[test]
+    fn undo_that_another_thread_writes_holds_a_restart_there_too() {
+        let mut held = buffer(u64::MAX, 0);
+        insert(&mut held, 1, 3);
+        let at = |at| RedoPoint { thread: RedoThread(2), ..point(at) };
+        let recovery = Undo { at: at(7), ..undo(7, Verb::Delete, ROW) };
+        held.buffer.undo(key(1), &recovery).unwrap();
+        held.buffer.undo(key(1), &Undo { at: at(9), ..recovery }).unwrap();
+        assert_eq!(held.buffer.open_bounds().collect::<Vec<_>>(), [point(3), at(7)]);
+        held.buffer.journaled(key(1));
+        assert_eq!(held.buffer.open_bounds().collect::<Vec<_>>(), [point(3), at(9)]);
+        held.buffer.rollback(key(1));
+        assert_eq!(held.buffer.open_bounds().count(), 0);
+    }
+
+    #[test]
+    fn a_transaction_comes_back_from_the_journal_as_it_was() {
+        let mut before = buffer(u64::MAX, 0);
+        before.buffer.start(key(1), start("SCOTT"));
+        for at in 3..9 {
+            insert(&mut before, 1, at);
+        }
+        before.buffer.undo(key(1), &undo(9, Verb::Delete, ROW)).unwrap();
+        let entry = before.buffer.get(key(1)).unwrap();
+        let (frames, started) = (entry.frames_to_journal().unwrap(), entry.start().cloned());
+        let mut after = buffer(0, u64::MAX);
+        after.buffer.restore(key(1), point(2), started, frames, Instant::now()).unwrap();
+        let entry = after.buffer.get(key(1)).unwrap();
+        assert!(!entry.has_frames_to_journal());
+        assert_eq!((entry.first(), entry.last_journaled()), (point(2), Some(point(9))));
+        assert_eq!(after.buffer.open_bounds().collect::<Vec<_>>(), [point(9)]);
+        let committed = commit(&mut after, 1, 10).unwrap();
+        assert_eq!((committed.first, committed.user.as_deref()), (point(2), Some("SCOTT")));
+        let expected: Vec<Change> = (3..8).map(|at| change(at, Verb::Insert, ROW)).collect();
+        assert_eq!(read(committed), expected);
+    }
+
+    #[test]
+    fn memory_stays_within_its_bound() {
+        let mut held = buffer(40_000, u64::MAX);
+        for at in 0..4_000 {
+            insert(&mut held, (at % 7) as u8, at);
+            let bytes = held.buffer.memory_bytes();
+            assert!(bytes <= 40_000, "{bytes} after {at}");
+        }
+        assert!(held.buffer.spilled_bytes() > 200_000);
+        let committed = commit(&mut held, 3, 9_999).unwrap();
+        let spilled = held.buffer.spilled_bytes();
+        assert_eq!(read(committed).len(), 4_000 / 7);
+        assert!(held.buffer.spilled_bytes() < spilled, "given back when it was read");
+    }
+
+    #[test]
+    fn the_largest_move_first_and_small_ones_stay() {
+        let mut held = buffer(6_000, u64::MAX);
+        for at in 0..3 {
+            insert(&mut held, 1, at);
+        }
+        for at in 3..60 {
+            insert(&mut held, 2, at);
+        }
+        assert_eq!(held.buffer.get(key(1)).unwrap().spilled_bytes(), 0);
+        assert!(held.buffer.get(key(2)).unwrap().spilled_bytes() > 0);
+        assert_eq!(held.buffer.counts().spilled, 1);
+    }
+
+    #[test]
+    fn a_full_disk_names_the_ten_largest() {
+        let mut held = buffer(0, 12_000);
+        held.buffer.start(key(12), start("SCOTT"));
+        let mut add = |transaction: u8, at| {
+            let change = change(at, Verb::Insert, ROW);
+            held.buffer.add(key(transaction), change, Instant::now())
+        };
+        for transaction in 1..=12 {
+            for at in 0..u64::from(transaction) {
+                add(transaction, at).unwrap();
+            }
+        }
+        let error = (0..999).find_map(|at| add(12, at).err()).unwrap();
+        assert_eq!(error.code, Code::BufferExhausted);
+        assert!(error.what.contains(" of 12000 bytes; the largest: 3:5.12.614 (user SCOTT, "));
+        let places = (3..=12).map(|n| error.what.find(&format!("3:5.{n}.614 ")));
+        let places: Vec<usize> = places.map(Option::unwrap).collect();
+        assert!(places.is_sorted_by(|a, b| a > b), "largest first: {error}");
+        assert!(!error.what.contains("3:5.2.614 "), "ten: {error}");
+        assert!(error.remedy.contains("raise cdc.buffer.spill.max.bytes"));
+        let file = held.directory.path().read_dir().unwrap().next();
+        assert!(file.is_some());
+    }
+
+    #[test]
+    fn a_disk_that_fails_stops_the_task() {
+        let mut held = buffer(0, u64::MAX);
+        fs::remove_dir_all(held.directory.path()).unwrap();
+        let row = change(1, Verb::Insert, ROW);
+        let error = held.buffer.add(key(1), row, Instant::now()).unwrap_err();
+        assert_eq!(error.code, Code::BufferExhausted);
+        assert!(error.what.contains("failed: ") && error.what.contains("-1.spill: "), "{error}");
+        fs::create_dir_all(held.directory.path()).unwrap();
+        insert(&mut held, 1, 2);
+        let read = read(commit(&mut held, 1, 3).unwrap());
+        assert_eq!(read, [change(1, Verb::Insert, ROW), change(2, Verb::Insert, ROW)]);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_told_at_the_start() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let settings =
+            BufferSettings { memory_max_bytes: 0, spill_dir: file.join("x"), spill_max_bytes: 0 };
+        let error = Buffer::new(&settings).unwrap_err();
+        assert_eq!(error.code, Code::BufferExhausted);
+    }
+
+    /// A spilled transaction of some changes and one undo, and its file.
+    fn spilled() -> (Held, PathBuf) {
+        let mut held = buffer(0, u64::MAX);
+        for at in 0..12 {
+            insert(&mut held, 1, at);
+        }
+        held.buffer.undo(key(1), &undo(12, Verb::Delete, ROW)).unwrap();
+        let file = held.directory.path().read_dir().unwrap().next().unwrap().unwrap().path();
+        (held, file)
+    }
+
+    fn is_damage(committed: Result<Option<Committed>, OracleError>) -> bool {
+        let read = committed
+            .and_then(|committed| committed.unwrap().changes.collect::<Result<Vec<_>, _>>());
+        read.is_err_and(|error| error.code == Code::Corruption)
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_is_told(at in any::<prop::sample::Index>(), flip in 1..=255u8) {
+            let (mut held, file) = spilled();
+            let mut bytes = fs::read(&file).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            fs::write(&file, bytes).unwrap();
+            prop_assert!(is_damage(held.buffer.commit(key(1), point(13), 0)));
+        }
+
+        #[test]
+        fn a_file_that_was_cut_is_told(at in any::<prop::sample::Index>()) {
+            let (mut held, file) = spilled();
+            let bytes = fs::read(&file).unwrap();
+            fs::write(&file, &bytes[..at.index(bytes.len())]).unwrap();
+            prop_assert!(is_damage(held.buffer.commit(key(1), point(13), 0)));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_told_also_when_an_undo_needs_it() {
+        let (mut held, file) = spilled();
+        fs::remove_file(file).unwrap();
+        assert!(is_damage(held.buffer.commit(key(1), point(13), 0)));
+        let (mut held, file) = spilled();
+        fs::write(file, "").unwrap();
+        let mut undos = (13..30).map(|at| held.buffer.undo(key(1), &undo(at, Verb::Delete, ROW)));
+        assert_eq!(undos.find_map(Result::err).unwrap().code, Code::Corruption);
+    }
+
+    #[test]
+    fn after_an_error_there_is_nothing_more() {
+        let (mut held, file) = spilled();
+        let length = fs::metadata(&file).unwrap().len() as usize;
+        fs::write(&file, vec![0; length]).unwrap();
+        let committed = held.buffer.commit(key(1), point(13), 0).unwrap().unwrap();
+        assert_eq!(committed.changes.count(), 1);
+        let (held, file) = spilled();
+        fs::write(&file, vec![0; length]).unwrap();
+        let entry = held.buffer.get(key(1)).unwrap();
+        assert_eq!(entry.frames_to_journal().unwrap().count(), 1);
+    }
+}

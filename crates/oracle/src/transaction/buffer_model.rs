@@ -125,31 +125,41 @@ enum Fate {
 struct Model {
     changes: Vec<(Change, Fate)>,
     unmatched: u64,
+    /// Row of the newest change where the last event downgraded it.
+    downgraded: Option<Box<str>>,
+    /// Since the last flush of the journal, and all.
     frames: Vec<Frame>,
+    all: Vec<Frame>,
 }
 
 impl Model {
+    fn note(&mut self, frame: Frame) {
+        self.frames.push(frame.clone());
+        self.all.push(frame);
+    }
+
     fn newest(&self, is_meant: impl Fn(&Change) -> bool) -> Option<usize> {
         self.changes.iter().rposition(|(change, fate)| *fate == Fate::Stands && is_meant(change))
     }
 
     fn undo(&mut self, undo: &Undo) {
-        loop {
-            let placeholder = self.newest(|_| true).filter(|&newest| {
-                let change = &self.changes[newest].0;
-                change.row_id.starts_with(PLACEHOLDER)
-                    && change.table == undo.table
-                    && change.verb.inverse() == undo.verb
-            });
-            let of_row = || self.newest(|change| change.row_id == undo.row_id);
-            let Some(meant) = placeholder.or_else(of_row) else { break };
+        let is_left_over = self.downgraded.take().as_ref() == Some(&undo.row_id);
+        while let Some(meant) = self.meant(undo) {
+            let newest = self.newest(|_| true);
             let (change, fate) = &mut self.changes[meant];
             match (undo.verb, change.verb) {
+                (Verb::Update, _) if is_left_over && newest != Some(meant) => {
+                    self.downgraded = Some(undo.row_id.clone());
+                    break;
+                }
                 (Verb::Delete, Verb::Insert)
                 | (Verb::Insert, Verb::Delete)
                 | (Verb::Update, Verb::Update) => {
                     let is_locator = change.image == Image::Locator;
                     *fate = if is_locator { Fate::Downgraded } else { Fate::Gone };
+                    if is_locator && newest == Some(meant) {
+                        self.downgraded = Some(undo.row_id.clone());
+                    }
                     return;
                 }
                 (Verb::Update, _) => break,
@@ -157,6 +167,41 @@ impl Model {
             }
         }
         self.unmatched += 1;
+    }
+
+    fn meant(&self, undo: &Undo) -> Option<usize> {
+        let placeholder = self.newest(|_| true).filter(|&newest| {
+            let change = &self.changes[newest].0;
+            change.row_id.starts_with(PLACEHOLDER)
+                && change.table == undo.table
+                && change.verb.inverse() == undo.verb
+        });
+        placeholder.or_else(|| self.newest(|change| change.row_id == undo.row_id))
+    }
+
+    /// Downgraded changes go with the insert of their row.
+    fn settle(&mut self) {
+        for row in (0..5).map(row_id) {
+            let (mut history, mut number) = (Vec::new(), 0);
+            for frame in &self.all {
+                match frame {
+                    Frame::Change(change) => {
+                        let is_downgraded = self.changes[number].1 == Fate::Downgraded;
+                        let is_event = change.verb != Verb::Update || is_downgraded;
+                        if *change.row_id == *row && is_event {
+                            history.push((change.verb, number));
+                        }
+                        number += 1;
+                    }
+                    Frame::Undo(undo) if *undo.row_id == *row => {
+                        for number in undone(&mut history, undo.verb) {
+                            self.changes[number].1 = Fate::Gone;
+                        }
+                    }
+                    Frame::Undo(_) => {}
+                }
+            }
+        }
     }
 
     fn surviving(&self) -> Vec<Change> {
@@ -175,6 +220,21 @@ impl Model {
     fn count(&self, wanted: Fate) -> u64 {
         self.changes.iter().filter(|(_, fate)| *fate == wanted).count() as u64
     }
+}
+
+/// Takes the downgraded changes out of a row's history that go with what an undo takes back.
+fn undone(history: &mut Vec<(Verb, usize)>, undo: Verb) -> Vec<usize> {
+    let last_of = |verb| history.iter().rposition(|(other, _)| *other == verb);
+    let cut = match undo {
+        Verb::Insert => last_of(Verb::Delete).unwrap_or(history.len()),
+        Verb::Delete => match last_of(Verb::Insert).max(last_of(Verb::Delete)) {
+            Some(place) if history[place].0 == Verb::Delete => place + 1,
+            last => last.unwrap_or(0),
+        },
+        Verb::Update => history.len(),
+    };
+    let cut = history.split_off(cut);
+    cut.into_iter().filter(|(verb, _)| *verb == Verb::Update).map(|(_, number)| number).collect()
 }
 
 struct Compared {
@@ -227,7 +287,8 @@ impl Compared {
         }
         self.held.buffer.add(key(transaction), change.clone(), self.now).unwrap();
         let model = self.models.entry(transaction).or_default();
-        model.frames.push(Frame::Change(change.clone()));
+        model.downgraded = None;
+        model.note(Frame::Change(change.clone()));
         model.changes.push((change, Fate::Stands));
     }
 
@@ -236,7 +297,7 @@ impl Compared {
         match self.models.get_mut(&transaction) {
             Some(model) => {
                 model.undo(&undo);
-                model.frames.push(Frame::Undo(undo));
+                model.note(Frame::Undo(undo));
             }
             None => self.counts.unmatched += 1,
         }
@@ -269,8 +330,11 @@ impl Compared {
 
     fn partial_rollback(&mut self, transaction: u8) {
         let dropped = self.held.buffer.partial_rollback(key(transaction)).unwrap();
-        let model = self.models.get(&transaction);
-        let is_undone = model.is_some_and(|model| model.surviving().is_empty());
+        let model = self.models.get_mut(&transaction);
+        let is_undone = model.is_some_and(|model| {
+            model.settle();
+            model.surviving().is_empty()
+        });
         assert_eq!(dropped.is_some(), is_undone);
         if is_undone {
             self.end(transaction);
@@ -278,10 +342,10 @@ impl Compared {
     }
 
     fn rollback(&mut self, transaction: u8) {
-        // An undo that waits is counted where the transaction commits.
-        let is_counted = self.held.buffer.partial_rollback(key(transaction)).unwrap().is_some();
+        // So that no undo waits, which would not be counted.
+        self.partial_rollback(transaction);
         let dropped = self.held.buffer.rollback(key(transaction));
-        assert_eq!(dropped.is_some() || is_counted, self.models.contains_key(&transaction));
+        assert_eq!(dropped.is_some(), self.models.contains_key(&transaction));
         self.end(transaction);
     }
 
@@ -289,7 +353,8 @@ impl Compared {
         let committed = self.held.buffer.commit(key(transaction), point(self.at), 7).unwrap();
         assert_eq!(committed.is_some(), self.models.contains_key(&transaction));
         if let Some(committed) = committed {
-            let model = &self.models[&transaction];
+            let model = self.models.get_mut(&transaction).unwrap();
+            model.settle();
             assert_eq!(committed.first, model.changes[0].0.at);
             assert_eq!(read(committed), model.surviving());
             self.end(transaction);

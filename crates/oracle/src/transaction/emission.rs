@@ -8,16 +8,22 @@ use crate::{Change, LobValue, OracleError};
 
 /// Changes that survived. Their memory and their file are given back when it is dropped.
 pub(super) struct SurvivingChanges {
-    pub(super) log: LoggedChanges,
-    pub(super) fates: Fates,
+    log: LoggedChanges,
+    fates: Fates,
     /// How many changes were logged.
-    pub(super) logged: u64,
+    logged: u64,
     /// Number of the change that is read next.
-    pub(super) next: u64,
-    pub(super) _memory: Held,
+    next: u64,
+    has_failed: bool,
+    _memory: Held,
 }
 
 impl SurvivingChanges {
+    /// The changes of a log, of which `logged` were written, by their fates.
+    pub(super) const fn new(log: LoggedChanges, fates: Fates, logged: u64, memory: Held) -> Self {
+        Self { log, fates, logged, next: 0, has_failed: false, _memory: memory }
+    }
+
     fn read(&mut self) -> Result<Option<Change>, OracleError> {
         let (fates, next) = (&self.fates, &mut self.next);
         let change = self.log.next_wanted(|| {
@@ -26,7 +32,6 @@ impl SurvivingChanges {
         })?;
         if change.is_none() && self.next < self.logged {
             let why = format!("it ends after {} of {} changes", self.next, self.logged);
-            self.next = self.logged;
             return Err(damaged("its frames", why));
         }
         Ok(change.map(|change| self.fated(change)))
@@ -45,11 +50,13 @@ impl SurvivingChanges {
 impl Iterator for SurvivingChanges {
     type Item = Result<Change, OracleError>;
 
+    /// After an error there is nothing more.
     fn next(&mut self) -> Option<Self::Item> {
-        let read = self.read();
-        if read.is_err() {
-            self.next = self.logged;
+        if self.has_failed {
+            return None;
         }
+        let read = self.read();
+        self.has_failed = read.is_err();
         read.transpose()
     }
 }

@@ -284,7 +284,7 @@ impl Entry {
         let fates = self.survivors.into_fates();
         let count = logged - fates.removed();
         let log = self.log.into_changes()?;
-        let changes = SurvivingChanges { log, fates, logged, next: 0, _memory: self.memory };
+        let changes = SurvivingChanges::new(log, fates, logged, self.memory);
         let (key, first, changes) = (self.key, self.first, Box::new(changes));
         Ok(Committed { key, commit, first, time_us, user, count, changes })
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 
 use super::spill_file::SpillFile;
-use super::spill_frame::{FrameError, HEADER, read_header, split_frame};
+use super::spill_frame::{FrameError, HEADER, check_payload, read_header, split_frame};
 use crate::{Code, OracleError};
 
 const READ_BYTES: usize = 64 << 10;
@@ -90,9 +90,7 @@ impl FilePart {
         self.left = rest - length;
         self.payload.resize(length as usize, 0);
         self.reader.read_exact(&mut self.payload).map_err(|error| damaged(&self.name, error))?;
-        if crc32c::crc32c(&self.payload) != checksum {
-            return Err(damaged(&self.name, FrameError::Checksum));
-        }
+        check_payload(&self.payload, checksum).map_err(|error| damaged(&self.name, error))?;
         Ok(Some(&self.payload))
     }
 }

@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::fates::{Fate, Fates};
+use super::sweep::sweep;
 use super::undo::{ChangeKey, Undo, UndoCounts, Verdict, verdict};
 use crate::{Image, OracleError, Verb};
 
@@ -36,6 +37,16 @@ pub(super) enum Mark {
     },
 }
 
+impl Mark {
+    /// The id of the row that it names.
+    pub(super) fn row_id(&self) -> &str {
+        match self {
+            Self::Change(key) => &key.row_id,
+            Self::Undo { row_id, .. } => row_id,
+        }
+    }
+}
+
 /// A log that can be read from its end in blocks.
 pub(super) trait Blocks {
     /// How many blocks there are.
@@ -56,6 +67,8 @@ pub(super) struct Survivors {
     /// From the first undo on.
     newest: Option<Newest>,
     waiting: Waiting,
+    /// Row of the change that was downgraded last, while its undos may go on.
+    downgraded: Option<Box<str>>,
 }
 
 /// The newest changes that stand, oldest first.
@@ -89,6 +102,7 @@ impl Survivors {
 
     /// Notes a change that was added to the log.
     pub(super) fn added(&mut self, key: impl FnOnce() -> ChangeKey) {
+        self.downgraded = None;
         let Some(newest) = &mut self.newest else { return };
         if newest.keys.len() < HELD {
             newest.keys.push(key());
@@ -104,18 +118,20 @@ impl Survivors {
         changes: u64,
         log: &impl Blocks,
     ) -> Result<(), OracleError> {
+        let is_left_over = self.downgraded.as_ref() == Some(&undo.row_id);
+        self.downgraded = None;
         while let Some(top) = self.surface(log)? {
             if undo.takes_placeholder(&top) {
-                self.take(&top);
+                self.take_newest(&top, undo);
                 return Ok(());
             }
             if top.row_id != undo.row_id {
                 self.hold(top);
-                return self.wait(undo, changes, log);
+                return self.older(undo, is_left_over, changes, log);
             }
             match verdict(undo.verb, top.verb) {
                 Verdict::Takes => {
-                    self.take(&top);
+                    self.take_newest(&top, undo);
                     return Ok(());
                 }
                 Verdict::Surplus => {
@@ -129,9 +145,30 @@ impl Survivors {
         Ok(())
     }
 
-    fn wait(&mut self, undo: &Undo, changes: u64, log: &impl Blocks) -> Result<(), OracleError> {
+    fn take_newest(&mut self, newest: &ChangeKey, undo: &Undo) {
+        self.take(newest);
+        if newest.image == Image::Locator {
+            self.downgraded = Some(undo.row_id.clone());
+        }
+    }
+
+    /// The newest standing change is not meant. An undo that follows those of a downgraded change of
+    /// its row takes one more call of that change back: anything else on the row is older than the
+    /// newest.
+    fn older(
+        &mut self,
+        undo: &Undo,
+        is_left_over: bool,
+        changes: u64,
+        log: &impl Blocks,
+    ) -> Result<(), OracleError> {
+        if is_left_over && undo.verb == Verb::Update {
+            self.downgraded = Some(undo.row_id.clone());
+            self.unmatched += 1;
+            return Ok(());
+        }
         self.waiting.add(undo, changes);
-        if self.waiting.count > WAITING { self.settle(log) } else { Ok(()) }
+        if self.waiting.count > WAITING { self.settle_waiting(log) } else { Ok(()) }
     }
 
     /// Takes the newest standing change out of those held, after the undos that wait for it.
@@ -193,8 +230,14 @@ impl Survivors {
         }
     }
 
-    /// Finds the changes that waiting undos mean; afterwards none waits.
+    /// Finds out what became of every change.
     pub(super) fn settle(&mut self, log: &impl Blocks) -> Result<(), OracleError> {
+        self.settle_waiting(log)?;
+        sweep(&mut self.fates, log)
+    }
+
+    /// Finds the changes that waiting undos mean; afterwards none waits.
+    fn settle_waiting(&mut self, log: &impl Blocks) -> Result<(), OracleError> {
         for block in (0..log.blocks()).rev() {
             if self.waiting.count == 0 {
                 return Ok(());
