@@ -58,8 +58,8 @@ pub use record::{
 };
 pub use sink::{LogRecord, SinkConnector, SinkContext, SinkOffsets, SinkRecord, SinkTask};
 pub use source::{
-    ExactlyOnce, OffsetChange, OffsetStore, OffsetVerdict, RecordForm, Routing, SourceConnector,
-    SourceTask, Start, Topics,
+    ExactlyOnce, Keeps, OffsetChange, OffsetVerdict, OwnRecord, RecordForm, Routing, SideTopic,
+    SourceConnector, SourceTask, Start, TaskStore, Topics,
 };
 pub use states::{ColumnStates, STATES_HEADER};
 pub use table::{

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use crate::{
     Claim, Config, ConfigDef, ConnectorError, Fact, Finding, Generation, Hold, Position, Problem,
@@ -32,6 +34,26 @@ pub struct Topics {
     /// Table descriptions beside them (rule R4), compacted; made before the task starts. None for a
     /// source without tables.
     pub schema: Option<String>,
+    /// Topics beside them; made before the task starts.
+    pub side: Vec<SideTopic>,
+}
+
+/// A topic of one partition that a connector keeps beside its records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SideTopic {
+    /// Its name.
+    pub name: String,
+    /// What it keeps.
+    pub keeps: Keeps,
+}
+
+/// What a topic keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keeps {
+    /// The newest record of each key, for ever: it is compacted, and can be read back.
+    Newest,
+    /// Records that are younger than this.
+    For(Duration),
 }
 
 /// What the worker knows when a task starts.
@@ -45,15 +67,36 @@ pub struct Start {
     pub tables: Vec<TableDescription>,
 }
 
-/// Stores an offset without records (an intent, a new slot's position) and returns once it is
-/// safe.
+/// A record that a task reads back from a topic of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnRecord {
+    /// Key.
+    pub key: Option<Bytes>,
+    /// Value; none takes the key's earlier records back.
+    pub value: Option<Bytes>,
+}
+
+/// What a task keeps in the log beside its records: its offset, and topics of its own.
 #[async_trait]
-pub trait OffsetStore: Send + Sync {
+pub trait TaskStore: Send + Sync {
+    /// Stores an offset without records (an intent, a new slot's position) and returns once it is safe.
+    ///
     /// Writes `offset` for the task's partition and waits for the log's acknowledgement.
     ///
     /// # Errors
     /// When the log did not acknowledge it; nothing may then be assumed stored.
     async fn store(&self, offset: &SourceOffset) -> Result<(), ConnectorError>;
+
+    /// Gives all records of one of the task's side topics to `take`, in their order; of aborted
+    /// transactions none.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    async fn read_back(
+        &self,
+        topic: &str,
+        take: &mut (dyn FnMut(OwnRecord) + Send),
+    ) -> Result<(), ConnectorError>;
 }
 
 /// An edit of a stored offset that an operator asks for.
@@ -237,7 +280,7 @@ pub trait SourceTask: Send {
     async fn start(
         &mut self,
         start: Start,
-        store: Arc<dyn OffsetStore>,
+        store: Arc<dyn TaskStore>,
     ) -> Result<(), ConnectorError>;
 
     /// The next items, in order. Returns within 200 ms, empty when nothing came, so that the

@@ -148,7 +148,11 @@ impl SourceConnector for FileSourceConnector {
     }
 
     fn topics(&self, config: &Config) -> Topics {
-        Topics { routing: Routing::Topic(config.text(TOPIC).to_owned()), schema: None }
+        Topics {
+            routing: Routing::Topic(config.text(TOPIC).to_owned()),
+            schema: None,
+            side: Vec::new(),
+        }
     }
 
     fn form(&self) -> RecordForm {

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use highwater_connector::{
-    ConnectorError, ErrorKind, Fact, OffsetStore, Position, Schema, SchemaAndValue, SourceItem,
-    SourceOffset, SourceTask, Start, Type, Value, ValueRecord,
+    ConnectorError, ErrorKind, Fact, Position, Schema, SchemaAndValue, SourceItem, SourceOffset,
+    SourceTask, Start, TaskStore, Type, Value, ValueRecord,
 };
 
 use crate::reader::{Bounds, Line, Reader};
@@ -81,7 +81,7 @@ impl FileSourceTask {
 
 #[async_trait]
 impl SourceTask for FileSourceTask {
-    async fn start(&mut self, start: Start, _: Arc<dyn OffsetStore>) -> Result<(), ConnectorError> {
+    async fn start(&mut self, start: Start, _: Arc<dyn TaskStore>) -> Result<(), ConnectorError> {
         self.position = start.offset.as_ref().map_or(Ok(0), position_of)?;
         Ok(())
     }

@@ -66,7 +66,7 @@ impl SourceConnector for PostgresConnector {
 
     fn topics(&self, config: &Config) -> Topics {
         let schema = Some(schema_topic(config.text("topic.prefix")));
-        Topics { routing: routing(config), schema }
+        Topics { routing: routing(config), schema, side: Vec::new() }
     }
 
     fn fingerprint(&self, config: &Config) -> String {

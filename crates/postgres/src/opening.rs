@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_connector::{
-    ConnectorError, ErrorKind, OffsetStore, SourceOffset, Start, TableDescription,
+    ConnectorError, ErrorKind, SourceOffset, Start, TableDescription, TaskStore,
 };
 use tokio::time::timeout;
 
@@ -75,7 +75,7 @@ impl Connections {
 pub(crate) async fn open(
     settings: &Arc<Settings>,
     start: Start,
-    store: &dyn OffsetStore,
+    store: &dyn TaskStore,
 ) -> Result<Opened, ConnectorError> {
     let stored = start.offset.as_ref().map(|offset| read(offset, settings)).transpose()?;
     let Connections { session, catalog, server } = Connections::open(settings).await?;
@@ -112,7 +112,7 @@ pub(crate) async fn open(
 
 struct Opening<'a> {
     settings: &'a Arc<Settings>,
-    store: &'a dyn OffsetStore,
+    store: &'a dyn TaskStore,
     session: Session,
     catalog: Catalog,
     server: Server,
@@ -352,7 +352,7 @@ async fn publish(
     capacity: &Capacity,
     known: &[TableDescription],
     action: &mut Action,
-    store: &dyn OffsetStore,
+    store: &dyn TaskStore,
 ) -> Result<(Vec<TableName>, Publication), ConnectorError> {
     let tables = catalog.tables().await?;
     let found = catalog.publication(&settings.publication).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use highwater_connector::{
-    ConnectorError, Fact, Hold, OffsetStore, Position, SourceItem, SourceTask, Start,
+    ConnectorError, Fact, Hold, Position, SourceItem, SourceTask, Start, TaskStore,
 };
 use tokio::time::Instant;
 
@@ -65,7 +65,7 @@ impl SourceTask for PostgresTask {
     async fn start(
         &mut self,
         start: Start,
-        store: Arc<dyn OffsetStore>,
+        store: Arc<dyn TaskStore>,
     ) -> Result<(), ConnectorError> {
         self.phase = match opening::open(&self.settings, start, store.as_ref()).await? {
             Opened::Snapshot(snapshot) => Phase::Snapshot(snapshot),

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use highwater_connector::{Finding, Routing, Severity};
+use highwater_connector::{Finding, Keeps, Routing, Severity};
 use highwater_kafka::{Admin, KafkaError, OffsetSpec, PartitionDescription, Volume};
 use jiff::Timestamp;
 use tokio::time::timeout;
@@ -78,6 +78,9 @@ fn topics(herder: &Herder) -> Vec<(String, Use)> {
         more.extend(plan.settings.offsets_topic.clone().map(|topic| (topic, true)));
         let Some(topics) = &plan.topics else { continue };
         more.extend(topics.schema.clone().map(|topic| (topic, true)));
+        more.extend(
+            topics.side.iter().map(|side| (side.name.clone(), side.keeps == Keeps::Newest)),
+        );
         if let Routing::Trail(topic) | Routing::Topic(topic) = &topics.routing {
             more.insert((topic.clone(), false));
         }

@@ -125,8 +125,11 @@ mod tests {
         let trail = Routing::Trail("shop".to_owned());
         let tables = Routing::Tables("shop".to_owned());
         let refused = |routing: &Routing, named| {
-            let topics =
-                Topics { routing: routing.clone(), schema: Some("shop.schema".to_owned()) };
+            let topics = Topics {
+                routing: routing.clone(),
+                schema: Some("shop.schema".to_owned()),
+                side: Vec::new(),
+            };
             problem(named, "highwater.offsets", &topics).is_some()
         };
         assert!(refused(&trail, Some("shop")) && refused(&trail, Some("shop.schema")));

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use highwater_connector::{
-    ConnectorError, ErrorKind, Generation, GenerationMark, OffsetStore, Routing, Start,
-    TableDescription, Tail,
+    ConnectorError, ErrorKind, Generation, GenerationMark, Routing, Start, TableDescription, Tail,
+    TaskStore,
 };
 use highwater_kafka::{ReadRecord, Writer};
 use tokio::sync::{Mutex, watch};
@@ -157,8 +157,9 @@ async fn outbox(
 async fn task_topics(pipeline: &Pipeline, cluster: &Cluster) -> Result<TaskTopics, ConnectorError> {
     let admin = &cluster.admin;
     let mut known = Vec::new();
-    if let Some(schema) = pipeline.topics.schema.as_deref() {
-        known.push((Arc::from(schema), task_topics::facts(admin, schema).await?));
+    let side = pipeline.topics.side.iter().map(|side| &side.name);
+    for topic in pipeline.topics.schema.iter().chain(side) {
+        known.push((Arc::from(topic.as_str()), task_topics::facts(admin, topic).await?));
     }
     if let Routing::Trail(trail) = &pipeline.topics.routing {
         known.push((Arc::from(trail.as_str()), task_topics::facts(admin, trail).await?));
@@ -186,7 +187,8 @@ async fn start(
         .as_ref()
         .is_some_and(|offset| pipeline.connector.before_open_transaction(offset).is_some());
     let outbox = Arc::new(Mutex::new(outbox));
-    let store: Arc<dyn OffsetStore> = Arc::new(OutboxStore(Arc::clone(&outbox)));
+    let store: Arc<dyn TaskStore> =
+        Arc::new(OutboxStore { outbox: Arc::clone(&outbox), reader: cluster.reader.clone() });
     let task = pipeline.connector.task(&pipeline.config)?;
     let mut task = scrubbed::source(task, &pipeline.scrub);
     let start = Start { offset: origin.offset, generation: origin.mark.generation, tables };

@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use highwater_connector::{
-    ConnectorError, ErrorKind, GenerationMark, Hw, OffsetStore, Position, RecordKind, SourceOffset,
-    SourceRecord,
+    ConnectorError, ErrorKind, GenerationMark, Hw, OwnRecord, Position, RecordKind, SourceOffset,
+    SourceRecord, TaskStore,
 };
-use highwater_kafka::{KafkaError, OutgoingRecord, Writer};
+use highwater_kafka::{KafkaError, OutgoingRecord, ReadRecord, Reader, Writer};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -324,13 +324,26 @@ fn millis_since(time_us: i64) -> i64 {
     (jiff::Timestamp::now().as_millisecond() - time_us / 1_000).max(0)
 }
 
-/// What a source task stores offsets with.
-pub(crate) struct OutboxStore(pub(crate) Arc<Mutex<Outbox>>);
+/// What a source task keeps in the log.
+pub(crate) struct OutboxStore {
+    pub(crate) outbox: Arc<Mutex<Outbox>>,
+    pub(crate) reader: Reader,
+}
 
 #[async_trait]
-impl OffsetStore for OutboxStore {
+impl TaskStore for OutboxStore {
     async fn store(&self, offset: &SourceOffset) -> Result<(), ConnectorError> {
-        self.0.lock().await.store_explicit(offset.clone()).await
+        self.outbox.lock().await.store_explicit(offset.clone()).await
+    }
+
+    async fn read_back(
+        &self,
+        topic: &str,
+        take: &mut (dyn FnMut(OwnRecord) + Send),
+    ) -> Result<(), ConnectorError> {
+        let mut each =
+            |record: ReadRecord| take(OwnRecord { key: record.key, value: record.value });
+        self.reader.read_all(topic, 0, &mut each).await.map(drop).map_err(|error| log_error(&error))
     }
 }
 

@@ -19,13 +19,18 @@ pub(crate) fn impossible(topics: &Topics) -> Option<String> {
         // What does not fit of a table's name is replaced behind its prefix.
         Routing::Tables(_) => None,
     };
-    whole.into_iter().chain(&topics.schema).find_map(|topic| unnameable(topic))
+    whole.into_iter().chain(beside(topics)).find_map(|topic| unnameable(topic))
 }
 
 /// The topics that it names, the prefix of those of tables among them.
 fn written(topics: &Topics) -> impl Iterator<Item = &String> {
     let (Routing::Trail(first) | Routing::Tables(first) | Routing::Topic(first)) = &topics.routing;
-    [first].into_iter().chain(&topics.schema)
+    [first].into_iter().chain(beside(topics))
+}
+
+/// The topics beside its records.
+fn beside(topics: &Topics) -> impl Iterator<Item = &String> {
+    topics.schema.iter().chain(topics.side.iter().map(|side| &side.name))
 }
 
 /// The configuration key that leads to a topic of these.
@@ -55,7 +60,7 @@ fn shared(mine: &Topics, theirs: &Topics) -> Option<String> {
     }
     let meets = |topic: &&String| match &mine.routing {
         Routing::Trail(own) | Routing::Topic(own) => {
-            own == *topic || mine.schema.as_ref() == Some(*topic)
+            own == *topic || beside(mine).any(|own| own == *topic)
         }
         Routing::Tables(prefix) => {
             let below = topic.strip_prefix(prefix.as_str());
@@ -92,7 +97,7 @@ mod tests {
 
     fn topics(trail: &str) -> Topics {
         let schema = Some(format!("{trail}.schema"));
-        Topics { routing: Routing::Trail(trail.to_owned()), schema }
+        Topics { routing: Routing::Trail(trail.to_owned()), schema, side: Vec::new() }
     }
 
     #[test]
@@ -101,9 +106,14 @@ mod tests {
         assert!(impossible(&topics("not a topic")).unwrap().contains("\"not a topic\""));
         // The schema topic is longer.
         assert!(impossible(&topics(&"n".repeat(245))).unwrap().contains(".schema"));
-        let lines = Topics { routing: Routing::Topic("a/b".to_owned()), schema: None };
+        let lines =
+            Topics { routing: Routing::Topic("a/b".to_owned()), schema: None, side: Vec::new() };
         assert!(impossible(&lines).is_some());
-        let tables = Topics { routing: Routing::Tables("sh\u{f6}p".to_owned()), schema: None };
+        let tables = Topics {
+            routing: Routing::Tables("sh\u{f6}p".to_owned()),
+            schema: None,
+            side: Vec::new(),
+        };
         assert_eq!(impossible(&tables), None);
     }
 
@@ -127,6 +137,7 @@ mod tests {
         let tables = |prefix: &str| Topics {
             routing: Routing::Tables(prefix.to_owned()),
             schema: Some(format!("{prefix}.schema")),
+            side: Vec::new(),
         };
         let owned = |wanted: Topics, other: Topics| {
             owner(&wanted, [("a", &other)].into_iter()).map(|(_, topic)| topic)
@@ -147,7 +158,11 @@ mod tests {
 
     #[test]
     fn a_topic_without_an_owner_is_shared_but_no_trail_is_written_by_others() {
-        let topic = |name: &str| Topics { routing: Routing::Topic(name.to_owned()), schema: None };
+        let topic = |name: &str| Topics {
+            routing: Routing::Topic(name.to_owned()),
+            schema: None,
+            side: Vec::new(),
+        };
         let shared = |wanted: &Topics, other: &Topics| {
             owner(wanted, [("a", other)].into_iter()).map(|(name, topic)| (name.to_owned(), topic))
         };

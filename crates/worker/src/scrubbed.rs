@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use highwater_connector::{
-    ConnectorError, Fact, Hold, OffsetStore, Position, SinkContext, SinkOffsets, SinkRecord,
-    SinkTask, SourceItem, SourceTask, Start, TopicPartition,
+    ConnectorError, Fact, Hold, Position, SinkContext, SinkOffsets, SinkRecord, SinkTask,
+    SourceItem, SourceTask, Start, TaskStore, TopicPartition,
 };
 
 use crate::scrub::Scrub;
@@ -38,7 +38,7 @@ impl SourceTask for Scrubbed<Box<dyn SourceTask>> {
     async fn start(
         &mut self,
         start: Start,
-        store: Arc<dyn OffsetStore>,
+        store: Arc<dyn TaskStore>,
     ) -> Result<(), ConnectorError> {
         self.inner.start(start, store).await.map_err(|error| self.scrub.error(error))
     }

@@ -6,8 +6,8 @@ use std::sync::Mutex as StdMutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use highwater_connector::{
-    ColumnStates, ErrorKind, Generation, GenerationMark, OffsetStore, RecordKind, SchemaAndValue,
-    SourceOffset, SourceRecord, Start, Tail, Type, Value,
+    ColumnStates, ErrorKind, Generation, GenerationMark, RecordKind, SchemaAndValue, SourceOffset,
+    SourceRecord, Start, Tail, TaskStore, Type, Value,
 };
 use highwater_kafka::OutgoingRecord;
 
@@ -43,7 +43,7 @@ struct ScriptedTask {
 
 #[async_trait]
 impl SourceTask for ScriptedTask {
-    async fn start(&mut self, _: Start, _: Arc<dyn OffsetStore>) -> Result<(), ConnectorError> {
+    async fn start(&mut self, _: Start, _: Arc<dyn TaskStore>) -> Result<(), ConnectorError> {
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use highwater_connector::{ConnectorError, ErrorKind, Routing};
+use highwater_connector::{ConnectorError, ErrorKind, Keeps, Routing};
 use highwater_kafka::{Admin, ErrorCode, KafkaError, NewTopic, TOPIC_NAME_RULE, is_topic_name};
 
 use crate::cluster::{REQUEST_OVERHEAD, log_error};
@@ -59,10 +59,34 @@ pub(crate) async fn ensure_connector(
     if let Routing::Trail(trail) = &pipeline.topics.routing {
         ensure_trail(admin, trail, pipeline).await?;
     }
-    let Some(schema) = pipeline.topics.schema.as_deref() else { return Ok(()) };
-    let configs = [&STATE[..], &[(OWNER, pipeline.name.as_str())]].concat();
-    create(admin, schema, &configs).await.map_err(|error| log_error(&error))?;
-    check(admin, schema, Use::Schema).await
+    if let Some(schema) = pipeline.topics.schema.as_deref() {
+        ensure_beside(admin, schema, Keeps::Newest, &pipeline.name).await?;
+    }
+    for side in &pipeline.topics.side {
+        ensure_beside(admin, &side.name, side.keeps, &pipeline.name).await?;
+    }
+    Ok(())
+}
+
+/// A topic beside the records of connector `owner`.
+async fn ensure_beside(
+    admin: &Admin,
+    name: &str,
+    keeps: Keeps,
+    owner: &str,
+) -> Result<(), ConnectorError> {
+    let retention = match keeps {
+        Keeps::Newest => None,
+        Keeps::For(time) => Some(time.as_millis().to_string()),
+    };
+    let policy: &[_] = match &retention {
+        None => &STATE,
+        Some(retention) => &[("cleanup.policy", "delete"), ("retention.ms", retention)],
+    };
+    let configs = [policy, &[(OWNER, owner)]].concat();
+    create(admin, name, &configs).await.map_err(|error| log_error(&error))?;
+    let purpose = if retention.is_none() { Use::State } else { Use::Table };
+    check(admin, name, purpose).await
 }
 
 async fn ensure_trail(
@@ -173,7 +197,7 @@ async fn create(admin: &Admin, name: &str, configs: &[(&str, &str)]) -> Result<b
 enum Use {
     Trail,
     Table,
-    Schema,
+    State,
 }
 
 async fn check(admin: &Admin, name: &str, purpose: Use) -> Result<(), ConnectorError> {
@@ -212,8 +236,8 @@ fn unfit(
         let what = format!("has cleanup.policy={policy}; compaction would tear holes into a trail");
         return Some((what, "set cleanup.policy=delete on the topic, or name another one"));
     }
-    if purpose == Use::Schema && policy != "compact" {
-        let what = format!("has cleanup.policy={policy}; retention would take descriptions in use");
+    if purpose == Use::State && policy != "compact" {
+        let what = format!("has cleanup.policy={policy}; retention would take what is in use");
         return Some((what, "set cleanup.policy=compact on the topic"));
     }
     None
@@ -248,7 +272,7 @@ mod tests {
         let trail = config(&[(FLUSH, DURABLE), ("cleanup.policy", "delete")]);
         assert_eq!(unfit(Use::Trail, 1, &trail), None);
         let schema = config(&[(FLUSH, DURABLE), ("cleanup.policy", "compact")]);
-        assert_eq!(unfit(Use::Schema, 1, &schema), None);
+        assert_eq!(unfit(Use::State, 1, &schema), None);
     }
 
     #[test]
@@ -259,7 +283,7 @@ mod tests {
     #[test]
     fn less_than_durable_is_refused() {
         for (purpose, policy) in
-            [(Use::Trail, "delete"), (Use::Table, "compact"), (Use::Schema, "compact")]
+            [(Use::Trail, "delete"), (Use::Table, "compact"), (Use::State, "compact")]
         {
             let config = config(&[(FLUSH, "interval"), ("cleanup.policy", policy)]);
             assert!(unfit(purpose, 1, &config).unwrap().0.contains("highwater.flush=interval"));

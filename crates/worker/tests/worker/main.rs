@@ -25,6 +25,7 @@ mod rest_offsets;
 mod rest_surface;
 mod secrets;
 mod several_tasks;
+mod side_topics;
 mod source;
 mod table_topics;
 mod trail;

@@ -9,9 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use highwater_connector::{
     Claim, Column, ColumnStates, Config, ConfigDef, ConfigKey, ConnectorError, ErrorKind,
-    ExactlyOnce, Generation, Hold, Hw, Importance, KeyType, OffsetChange, OffsetStore,
-    OffsetVerdict, Position, RecordKind, Routing, SourceConnector, SourceItem, SourceOffset,
-    SourcePartition, SourceRecord, SourceTask, Start, TableDescription, Topics, schema_topic,
+    ExactlyOnce, Generation, Hold, Hw, Importance, Keeps, KeyType, OffsetChange, OffsetVerdict,
+    OwnRecord, Position, RecordKind, Routing, SideTopic, SourceConnector, SourceItem, SourceOffset,
+    SourcePartition, SourceRecord, SourceTask, Start, TableDescription, TaskStore, Topics,
+    schema_topic,
 };
 use highwater_kafka::Reader;
 use serde_json::json;
@@ -76,6 +77,8 @@ pub(crate) struct Started {
     pub(crate) part: String,
     /// What it logs in with.
     pub(crate) password: String,
+    /// Keys and values of its journal.
+    pub(crate) journal: Vec<OwnRecord>,
     /// The last position that was reported as stored before.
     pub(crate) told: Option<Place>,
 }
@@ -198,6 +201,8 @@ impl Fake {
             key("topic.routing", KeyType::Choice(&["trail", "table"]), Some("trail")),
             key("database.password", KeyType::Password, Some("")),
             key("slot", KeyType::String, Some("")),
+            key("journal", KeyType::String, Some("")),
+            key("audit", KeyType::String, Some("")),
             key("parts", KeyType::List, Some("")),
             key("check", KeyType::Choice(&["", "panics", "hangs", "waits"]), Some("")),
         ]);
@@ -253,7 +258,10 @@ impl SourceConnector for Fake {
             "table" => Routing::Tables(trail),
             _ => Routing::Trail(trail),
         };
-        Topics { schema, routing }
+        let side = [("journal", Keeps::Newest), ("audit", Keeps::For(Duration::from_secs(3600)))];
+        let side = side.map(|(key, keeps)| SideTopic { name: config.text(key).to_owned(), keeps });
+        let side = side.into_iter().filter(|side| !side.name.is_empty()).collect();
+        Topics { schema, routing, side }
     }
 
     fn fingerprint(&self, config: &Config) -> String {
@@ -322,10 +330,12 @@ impl SourceConnector for Fake {
             part: config.text("parts").to_owned(),
             password: config.text("database.password").to_owned(),
             topics: self.topics(config),
+            journal: config.text("journal").to_owned(),
             generation: Generation::from_bits(0),
             run: 0,
             at: Place::default(),
             describe: false,
+            journals: true,
         }))
     }
 }
@@ -335,10 +345,12 @@ struct FakeTask {
     part: String,
     password: String,
     topics: Topics,
+    journal: String,
     generation: Generation,
     run: usize,
     at: Place,
     describe: bool,
+    journals: bool,
 }
 
 impl FakeTask {
@@ -387,6 +399,24 @@ impl FakeTask {
         }
     }
 
+    /// Says in the journal that this run began, and takes back what the run before it said.
+    fn journaled(&self) -> Vec<SourceItem> {
+        let record = |run: usize| SourceRecord {
+            kind: RecordKind::Event,
+            topic: self.journal.as_str().into(),
+            partition: Some(0),
+            key: Some(run.to_string().into()),
+            value: (run == self.run).then(|| "began".into()),
+            other_key: None,
+            hw: None,
+            states: ColumnStates::default(),
+            position: Arc::new(self.at.offset()),
+            boundary: self.at.event == 0,
+        };
+        let runs = [self.run.checked_sub(1), Some(self.run)].into_iter().flatten();
+        runs.filter(|_| !self.journal.is_empty()).map(record).map(SourceItem::Record).collect()
+    }
+
     fn description(&self) -> SourceRecord {
         let column = Column {
             name: "id".to_owned(),
@@ -424,7 +454,7 @@ impl SourceTask for FakeTask {
     async fn start(
         &mut self,
         start: Start,
-        store: Arc<dyn OffsetStore>,
+        store: Arc<dyn TaskStore>,
     ) -> Result<(), ConnectorError> {
         let unreachable = self.server.state().unreachable.clone();
         if let Some(error) = unreachable {
@@ -436,6 +466,10 @@ impl SourceTask for FakeTask {
             intent.set("intent", true);
             store.store(&intent).await?;
             store.store(&Place::default().offset()).await?;
+        }
+        let mut journal = Vec::new();
+        if !self.journal.is_empty() {
+            store.read_back(&self.journal, &mut |record| journal.push(record)).await?;
         }
         self.at = start.offset.as_ref().and_then(Place::of).unwrap_or_default();
         self.generation = start.generation;
@@ -449,6 +483,7 @@ impl SourceTask for FakeTask {
             tables: start.tables.len(),
             part: self.part.clone(),
             password: self.password.clone(),
+            journal,
             told,
         });
         Ok(())
@@ -474,6 +509,9 @@ impl SourceTask for FakeTask {
         let mut items = Vec::new();
         if std::mem::take(&mut self.describe) {
             items.push(SourceItem::Record(self.description()));
+        }
+        if std::mem::take(&mut self.journals) {
+            items.extend(self.journaled());
         }
         let mut polled = 0;
         let total = *self.server.polled.borrow();
