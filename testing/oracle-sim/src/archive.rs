@@ -96,7 +96,7 @@ fn archived(thread: RedoThread, log: &Log, name: String) -> RedoLog {
         next: log.next.unwrap_or(log.first),
         name,
         place: LogPlace::Archived { is_purged: false },
-        begins_dictionary: false,
-        ends_dictionary: false,
+        begins_dictionary: log.dictionary[0],
+        ends_dictionary: log.dictionary[1],
     }
 }

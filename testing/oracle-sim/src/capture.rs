@@ -1,17 +1,18 @@
 //! The session of a capture engine: every answer comes from the simulated database.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use highwater_oracle::{
-    ArchiveDestination, ClientSession, Database as About, Dictionary, LogQuery, MiningStart,
-    OpenMode, OpenTransaction, RedoLog, RedoRow, Role, RowQuery, Scn, Session, SessionError,
-    TableLayout, TableName, TableObject, ThreadState,
+    ArchiveDestination, ClientSession, Database as About, LogQuery, MiningStart, OpenMode,
+    OpenTransaction, RedoLog, RedoRow, Role, RowQuery, Scn, Session, SessionError, TableLayout,
+    TableName, TableObject, ThreadState,
 };
 use parking_lot::Mutex;
 
 use crate::database::{self, Database};
-use crate::fault::{Call, Faults, Moment, ora};
+use crate::fault::{Call, Disturbance, Faults, Moment, ora};
 use crate::query::Wanted;
 use crate::reader::{AddedLog, Mining, Reader, missing};
 use crate::simulation::Simulation;
@@ -26,6 +27,8 @@ pub struct SimSession {
     faults: Arc<Mutex<Faults>>,
     mining: Option<Mining>,
     between_rows: Option<BetweenRows>,
+    /// The instance that it was opened with.
+    generation: u64,
 }
 
 impl SimSession {
@@ -34,7 +37,8 @@ impl SimSession {
         database: Arc<Mutex<Database>>,
         faults: Arc<Mutex<Faults>>,
     ) -> Self {
-        Self { simulation, database, faults, mining: None, between_rows: None }
+        let generation = database.lock().generation;
+        Self { simulation, database, faults, mining: None, between_rows: None, generation }
     }
 
     /// What happens in the database while rows are read.
@@ -53,7 +57,35 @@ impl SimSession {
         if let Some((_, error)) = self.faults.lock().next(call) {
             return Err(error);
         }
-        answer(&self.database.lock())
+        let database = self.database.lock();
+        self.check(&database)?;
+        answer(&database)
+    }
+
+    /// Whether the instance is still that of the session.
+    fn check(&self, database: &Database) -> Result<(), SessionError> {
+        match self.generation == database.generation {
+            true => Ok(()),
+            false => Err(ora(3113, "end-of-file on communication channel")),
+        }
+    }
+
+    /// What happens between two rows.
+    fn pause(&mut self, disturbance: &mut Option<Disturbance>, given: u64) {
+        if let Some(due) = disturbance.take_if(|due| due.after <= given) {
+            self.simulation.run_until_switched(due.switches);
+        }
+        if let Some(happens) = &mut self.between_rows {
+            happens(&self.simulation, given);
+        }
+    }
+
+    /// The next row; an error when the session, or what it needs, is gone.
+    fn next_row(&self, reader: &mut Reader) -> Result<Option<RedoRow>, SessionError> {
+        let database = self.database.lock();
+        self.check(&database)?;
+        database.check_pdbs()?;
+        reader.next(&database)
     }
 }
 
@@ -104,6 +136,8 @@ impl Session for SimSession {
             ));
         };
         let mut reader = Reader::new(mining, Wanted::new(query));
+        let online_logs = self.database.lock().settings.online_logs;
+        let mut disturbance = self.faults.lock().disturbance(online_logs);
         let mut given = 0;
         loop {
             if let Some((moment, error)) = &fault
@@ -111,11 +145,8 @@ impl Session for SimSession {
             {
                 return Err(error.clone());
             }
-            if let Some(happens) = &mut self.between_rows {
-                happens(&self.simulation, given);
-            }
-            let row = reader.next(&self.database.lock())?;
-            let Some(row) = row else { break };
+            self.pause(&mut disturbance, given);
+            let Some(row) = self.next_row(&mut reader)? else { break };
             given += 1;
             if take(row).is_break() {
                 return Ok(());
@@ -156,6 +187,7 @@ impl Session for SimSession {
 
     fn reconnect(&mut self) -> Result<(), SessionError> {
         self.mining = None;
+        self.generation = self.database.lock().generation;
         self.call(Call::Reconnect, |_| Ok(()))
     }
 }
@@ -187,16 +219,15 @@ impl Database {
         if self.settings.is_in_pdb && !start.logs.is_empty() {
             return Err(ora(65_040, "operation not allowed from within a pluggable database"));
         }
-        if start.dictionary == Dictionary::Redo {
-            return Err(ora(1371, "Complete LogMiner dictionary not found"));
-        }
+        self.check_pdbs()?;
         let logs = match start.logs.is_empty() {
             true => self.find_logs(start.start, start.end)?,
             false => start.logs.clone(),
         };
         let added = logs.iter().map(|log| self.add_log(log)).collect::<Result<Vec<_>, _>>()?;
+        let knowledge = self.knowledge(start, &added)?;
         covers(&logs, &added, start)?;
-        Ok(Mining { logs: added, start: start.start, end: start.end, dictionary: start.dictionary })
+        Ok(Mining { logs: added, start: start.start, end: start.end, knowledge })
     }
 
     /// Range mode: the database chooses, from every destination.
@@ -217,8 +248,10 @@ impl Database {
     fn table_objects(&self) -> Vec<TableObject> {
         let tables = self.tables.iter().filter(|table| !table.is_dropped);
         let objects = tables.flat_map(|table| {
-            table.objects.iter().map(|number| TableObject {
-                id: highwater_oracle::ObjectId { container: table.container, number: *number },
+            let own = [table.own];
+            let numbers: BTreeSet<_> = table.objects.iter().copied().chain(own).collect();
+            numbers.into_iter().map(|number| TableObject {
+                id: highwater_oracle::ObjectId { container: table.container, number },
                 table: table.layout.name.clone(),
             })
         });

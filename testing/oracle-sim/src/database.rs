@@ -9,6 +9,7 @@ use highwater_oracle::{
 use crate::archive::{Archive, DESTINATIONS};
 use crate::client::{Client, OpenTransaction};
 use crate::clock::Clock;
+use crate::dictionary::Build;
 use crate::quirk::Quirk;
 use crate::random::Random;
 use crate::record::{Actor, Content, Form, Record};
@@ -16,7 +17,7 @@ use crate::redo::{Log, RedoLogs};
 use crate::schema;
 use crate::settings::SimulationSettings;
 use crate::table::{StoredRow, Table};
-use crate::truth::Entry;
+use crate::truth::{Definition, Entry};
 use crate::undo::UndoSegments;
 
 /// Sequence of the first log of thread 1. Other threads are a little behind, so that sequences overlap.
@@ -38,6 +39,16 @@ pub(crate) struct Database {
     pub(crate) archive: Archive,
     /// Commits of each thread, by redo order.
     pub(crate) books: Vec<Vec<Entry>>,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) builds: Vec<Build>,
+    /// The table that a DDL waits for.
+    pub(crate) awaited: Option<usize>,
+    /// Until so many actions were done a pluggable database is closed.
+    pub(crate) closed_until: u64,
+    /// When the logs are reset, if ever.
+    reset_at: Option<u64>,
+    /// How often the instance was started: sessions of an earlier one are broken.
+    pub(crate) generation: u64,
 }
 
 impl Database {
@@ -61,6 +72,12 @@ impl Database {
             threads: (1..=threads).map(redo).collect(),
             archive: Archive::default(),
             books: (0..threads).map(|_| Vec::new()).collect(),
+            definitions: Vec::new(),
+            builds: Vec::new(),
+            awaited: None,
+            closed_until: 0,
+            reset_at: settings.has(Quirk::NewIncarnation).then_some(400 + settings.seed % 400),
+            generation: 0,
             clock,
             settings,
         };
@@ -152,6 +169,13 @@ impl Database {
         }
     }
 
+    /// Opens the database with RESETLOGS when it is time.
+    pub(crate) fn reset_when_due(&mut self) {
+        if self.reset_at.is_some_and(|action| action == self.actions) {
+            self.reset_logs();
+        }
+    }
+
     /// Switches a thread's log: all its strands are written to the old one first.
     pub(crate) fn switch(&mut self, thread: RedoThread) {
         self.flush_strands(thread);
@@ -159,9 +183,12 @@ impl Database {
         let delay = self.settings.archive_delay;
         let first = self.actions + self.random.between(1, delay.max(1));
         let due = [first, first + self.random.below(delay + 1)];
+        let is_lagging = self.is_time_for(Quirk::LaggingLog, 2);
+        let hidden_until = if is_lagging { self.actions + self.random.between(2, 8) } else { 0 };
         let Some(redo) = self.threads.iter_mut().find(|redo| redo.thread == thread) else { return };
         let old = redo.current().sequence;
         redo.switch(next);
+        redo.hidden_until = hidden_until;
         if let Some(log) = redo.log(old) {
             self.archive.enqueue(thread, log, due);
         }
@@ -215,9 +242,10 @@ impl Database {
         (self.oldest_online(redo)..=redo.current().sequence).contains(&sequence)
     }
 
-    /// Online logs, the current one last.
+    /// Online logs, the current one last, unless it does not show yet.
     pub(crate) fn online_logs(&self, redo: &RedoLogs) -> Vec<RedoLog> {
-        let sequences = self.oldest_online(redo)..=redo.current().sequence;
+        let is_hidden = self.actions < redo.hidden_until;
+        let sequences = self.oldest_online(redo)..=redo.current().sequence - u64::from(is_hidden);
         sequences
             .filter_map(|sequence| Some(self.online_log(redo.thread, redo.log(sequence)?)))
             .collect()
@@ -234,8 +262,8 @@ impl Database {
                 log.sequence % self.settings.online_logs.max(2)
             ),
             place: LogPlace::Online,
-            begins_dictionary: false,
-            ends_dictionary: false,
+            begins_dictionary: log.dictionary[0],
+            ends_dictionary: log.dictionary[1],
         }
     }
 

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use highwater_oracle::{ErrorClass, SessionError};
 
+use crate::quirk::Quirk;
 use crate::random::Random;
+use crate::settings::SimulationSettings;
 
 /// A call of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -96,9 +98,40 @@ struct Planned {
 pub(crate) struct Faults {
     planned: VecDeque<Planned>,
     seeded: Option<(FaultPlan, Random)>,
+    /// Draws reads that take too long.
+    timeouts: Option<Random>,
+    /// Draws reads in which logs are switched.
+    switches: Option<Random>,
+}
+
+/// The database goes on in the middle of a read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Disturbance {
+    /// After so many rows.
+    pub(crate) after: u64,
+    /// Until each thread has switched its log so many times.
+    pub(crate) switches: u64,
 }
 
 impl Faults {
+    /// Those of the quirks.
+    pub(crate) fn new(settings: &SimulationSettings) -> Self {
+        let random = |quirk| settings.has(quirk).then(|| Random::new(settings.seed));
+        Self {
+            timeouts: random(Quirk::TimedOut),
+            switches: random(Quirk::LogSwitchInRead),
+            ..Self::default()
+        }
+    }
+
+    /// What happens in a read that begins now.
+    pub(crate) fn disturbance(&mut self, online_logs: u64) -> Option<Disturbance> {
+        let random = self.switches.as_mut()?;
+        let switches = if random.one_in(2) { 1 } else { online_logs };
+        let after = random.below(30);
+        random.one_in(3).then_some(Disturbance { after, switches })
+    }
+
     pub(crate) fn plan(&mut self, call: Call, moment: Moment, error: SessionError) {
         self.planned.push_back(Planned { call, moment, error });
     }
@@ -116,8 +149,15 @@ impl Faults {
             Some(place) => {
                 self.planned.remove(place).map(|planned| (planned.moment, planned.error))
             }
-            None => self.draw(call),
+            None => self.time_out(call).or_else(|| self.draw(call)),
         }
+    }
+
+    fn time_out(&mut self, call: Call) -> Option<(Moment, SessionError)> {
+        let random = self.timeouts.as_mut().filter(|_| call == Call::Rows)?;
+        let moment = Moment::AfterRows(random.below(60));
+        let error = || ora(1013, "user requested cancel of current operation");
+        random.one_in(4).then(|| (moment, error()))
     }
 
     fn draw(&mut self, call: Call) -> Option<(Moment, SessionError)> {

@@ -25,9 +25,13 @@ mod clock;
 mod column;
 mod commit;
 mod database;
+mod ddl;
+mod dictionary;
 mod dml;
+mod event;
 mod fault;
 mod json;
+mod partition;
 mod query;
 mod quirk;
 mod random;
@@ -53,4 +57,6 @@ pub use quirk::{Quirk, Quirks};
 pub use schema::CAPTURED_OWNER;
 pub use settings::SimulationSettings;
 pub use simulation::Simulation;
-pub use truth::{CommittedChange, CommittedTransaction, OpenNow, RowImage, ThreadHistory};
+pub use truth::{
+    CommittedChange, CommittedTransaction, Definition, OpenNow, RowImage, ThreadHistory,
+};

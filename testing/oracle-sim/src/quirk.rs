@@ -38,6 +38,30 @@ pub enum Quirk {
     MissingScn,
     /// A table with a type that LogMiner does not know: all its rows are UNSUPPORTED.
     Unsupported,
+    /// An index-organised table: `DATA_OBJ#` is the number of its top index. That its rows have a
+    /// `ROW_ID` of eighteen letters A, and that the undo of an insert names the row by its columns, is an
+    /// assumption: they have no ROWID of a block.
+    IndexOrganised,
+    /// A partitioned table: `DATA_OBJ#` is the partition's. Partitions are added, split and merged, which
+    /// gives new numbers, dropped and truncated.
+    Partitions,
+    /// Tables are created, dropped and truncated, columns are added and dropped. With the online
+    /// dictionary, rows from before a change of columns come with `COL n` names, raw values and STATUS
+    /// 2, and rows of a dropped table without a name. Dictionaries are built into the redo.
+    Ddl,
+    /// A pluggable database is closed for a while: LogMiner gives ORA-16331, captured or not.
+    ClosedPdb,
+    /// Once, the database is opened with RESETLOGS: another incarnation, whose sequences begin again.
+    /// Sessions get ORA-03113 until they reconnect. An engine must stop.
+    NewIncarnation,
+    /// One read in four is cancelled for its time (ORA-01013) after some rows.
+    TimedOut,
+    /// In the middle of one read in three the database goes on until logs are switched, sometimes until
+    /// the online log that is read was overwritten (ORA-00310).
+    LogSwitchInRead,
+    /// A log switch in progress: the newest log has ended and the next is not listed for a while,
+    /// though it is written to.
+    LaggingLog,
 }
 
 impl Quirk {
@@ -55,6 +79,14 @@ impl Quirk {
         Self::MissingStart,
         Self::MissingScn,
         Self::Unsupported,
+        Self::IndexOrganised,
+        Self::Partitions,
+        Self::Ddl,
+        Self::ClosedPdb,
+        Self::NewIncarnation,
+        Self::TimedOut,
+        Self::LogSwitchInRead,
+        Self::LaggingLog,
     ];
 
     /// The quirk of this name, written as in the code.

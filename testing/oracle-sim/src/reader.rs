@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use highwater_oracle::{Dictionary, LogPlace, RedoLog, RedoRow, RedoThread, Scn, SessionError};
+use highwater_oracle::{LogPlace, RedoLog, RedoRow, RedoThread, Scn, SessionError};
 
 use crate::database::Database;
+use crate::dictionary::Knowledge;
 use crate::fault::ora;
 use crate::query::Wanted;
 use crate::record::RowChange;
 use crate::redo::{Log, Written};
 use crate::render;
-use crate::statement::Names;
 
 /// A log that was added to LogMiner.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Mining {
     pub(crate) logs: Vec<AddedLog>,
     pub(crate) start: Scn,
     pub(crate) end: Scn,
-    pub(crate) dictionary: Dictionary,
+    pub(crate) knowledge: Knowledge,
 }
 
 /// A read of `V$LOGMNR_CONTENTS`. The database may go on between two rows.
@@ -36,7 +36,14 @@ pub(crate) struct Reader {
     start: Scn,
     end: Scn,
     lanes: Vec<Lane>,
+    select: Select,
+}
+
+/// Which rows are given, and with which names.
+#[derive(Debug)]
+struct Select {
     wanted: Wanted,
+    knowledge: Knowledge,
 }
 
 /// The logs of one thread.
@@ -57,13 +64,14 @@ impl Reader {
         let lanes = logs.chunk_by(|one, other| one.thread == other.thread);
         let lane =
             |logs: &[AddedLog]| Lane { logs: logs.iter().cloned().collect(), ..Lane::default() };
-        Self { start: mining.start, end: mining.end, lanes: lanes.map(lane).collect(), wanted }
+        let select = Select { wanted, knowledge: mining.knowledge.clone() };
+        Self { start: mining.start, end: mining.end, lanes: lanes.map(lane).collect(), select }
     }
 
     /// The next row; `None` when there is none now.
     pub(crate) fn next(&mut self, database: &Database) -> Result<Option<RedoRow>, SessionError> {
         for lane in &mut self.lanes {
-            lane.fill(database, self.start, self.end, &self.wanted)?;
+            lane.fill(database, self.start, self.end, &self.select)?;
         }
         let ready = self.lanes.iter_mut().filter(|lane| !lane.ready.is_empty());
         Ok(ready.min_by_key(|lane| lane.running).and_then(|lane| lane.ready.pop_front()))
@@ -77,7 +85,7 @@ impl Lane {
         database: &Database,
         start: Scn,
         end: Scn,
-        wanted: &Wanted,
+        select: &Select,
     ) -> Result<(), SessionError> {
         while self.ready.is_empty() {
             let Some(added) = self.logs.front() else { break };
@@ -87,7 +95,7 @@ impl Lane {
                     self.record += 1;
                     self.running = self.running.max(written.record.scn);
                     if (start..=end).contains(&written.record.scn) {
-                        self.ready.extend(rows(database, added, written, wanted));
+                        self.ready.extend(rows(database, added, written, select));
                     }
                 }
                 None if self.logs.len() > 1 => {
@@ -101,10 +109,10 @@ impl Lane {
     }
 }
 
-fn rows(database: &Database, added: &AddedLog, written: &Written, wanted: &Wanted) -> Vec<RedoRow> {
-    let names = |change: &RowChange| database.names(change);
+fn rows(database: &Database, added: &AddedLog, written: &Written, select: &Select) -> Vec<RedoRow> {
+    let names = |change: &RowChange| database.names(change, &select.knowledge);
     let mut rows = render::rows(added.thread, written, added.is_online, &names);
-    rows.retain(|row| wanted.wants(row));
+    rows.retain(|row| select.wanted.wants(row));
     rows
 }
 
@@ -151,15 +159,6 @@ impl Database {
                 1284,
                 &format!("file {} cannot be opened\nORA-00308: cannot open it", log.name),
             )),
-        }
-    }
-
-    /// Which dictionary's names a row gets.
-    fn names(&self, change: &RowChange) -> Names {
-        match self.tables.get(change.table) {
-            Some(table) if table.is_dropped => Names::Lost,
-            Some(table) if table.layout.version == change.layout.version => Names::Known,
-            _ => Names::Generic,
         }
     }
 }

@@ -46,6 +46,16 @@ impl RowChange {
     }
 }
 
+/// A statement that changes a definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DdlText {
+    pub(crate) owner: Option<String>,
+    pub(crate) table: Option<String>,
+    pub(crate) object: u64,
+    pub(crate) version: u64,
+    pub(crate) sql: String,
+}
+
 /// What one row of a redo record says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
@@ -56,6 +66,7 @@ pub(crate) enum Content {
     /// log is online.
     SavepointEnd,
     MissingScn,
+    Ddl(Arc<DdlText>),
     Row(Arc<RowChange>),
 }
 
@@ -67,6 +78,7 @@ impl Content {
         match self {
             Self::Row(change) => 80 + image(&change.before) + image(&change.after),
             Self::SavepointEnd => 0,
+            Self::Ddl(ddl) => 200 + ddl.sql.len() as u64,
             Self::Start | Self::Commit | Self::Rollback | Self::MissingScn => 60,
         }
     }

@@ -25,12 +25,14 @@ pub(crate) struct Log {
     /// `NEXT_CHANGE#`, once it was switched.
     pub(crate) next: Option<Scn>,
     pub(crate) records: Vec<Written>,
+    /// Whether a dictionary begins in it, and ends.
+    pub(crate) dictionary: [bool; 2],
     bytes: u64,
 }
 
 impl Log {
     const fn new(sequence: u64, first: Scn) -> Self {
-        Self { sequence, first, next: None, records: Vec::new(), bytes: 0 }
+        Self { sequence, first, next: None, records: Vec::new(), dictionary: [false; 2], bytes: 0 }
     }
 }
 
@@ -40,11 +42,13 @@ pub(crate) struct RedoLogs {
     pub(crate) thread: RedoThread,
     pub(crate) logs: BTreeMap<u64, Log>,
     current: Log,
+    /// Until so many actions were done the newest log is not in `V$LOG`.
+    pub(crate) hidden_until: u64,
 }
 
 impl RedoLogs {
     pub(crate) const fn new(thread: RedoThread, sequence: u64, first: Scn) -> Self {
-        Self { thread, logs: BTreeMap::new(), current: Log::new(sequence, first) }
+        Self { thread, logs: BTreeMap::new(), current: Log::new(sequence, first), hidden_until: 0 }
     }
 
     /// The log being written to.
@@ -78,6 +82,12 @@ impl RedoLogs {
         let point = RedoPoint { thread: self.thread, scn: record.scn, address: Some(address) };
         log.records.push(Written { address, record });
         point
+    }
+
+    /// A dictionary begins or ends in the current log.
+    pub(crate) const fn mark_dictionary(&mut self, is_begin: bool) {
+        let [begins, ends] = &mut self.current.dictionary;
+        *(if is_begin { begins } else { ends }) = true;
     }
 
     /// Goes on in the next log. Everything that is to be in the old one was written.

@@ -4,7 +4,7 @@ use highwater_oracle::{
     ObjectId, Operation, RedoAddress, RedoPoint, RedoRow, RedoThread, TransactionKey, Verb, Xid,
 };
 
-use crate::record::{Content, RowChange, XidForm};
+use crate::record::{Content, DdlText, RowChange, XidForm};
 use crate::redo::Written;
 use crate::statement::Names;
 use crate::table::Kind;
@@ -101,7 +101,19 @@ impl View<'_> {
                 info: Some("MISSING_SCN".to_owned()),
                 ..self.row(Operation::MissingScn, None)
             },
+            Content::Ddl(ddl) => self.ddl(ddl),
             Content::Rollback | Content::Row(_) => self.row(Operation::Rollback, Some("rollback")),
+        }
+    }
+
+    fn ddl(&self, ddl: &DdlText) -> RedoRow {
+        let row = self.row(Operation::Ddl, Some(&ddl.sql));
+        RedoRow {
+            object: ObjectId { number: ddl.object, ..row.object },
+            object_version: ddl.version,
+            owner: ddl.owner.clone(),
+            table: ddl.table.clone(),
+            ..row
         }
     }
 

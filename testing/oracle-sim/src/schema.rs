@@ -3,6 +3,7 @@
 use highwater_oracle::{SupplementalLogging, TableName};
 
 use crate::column::{Column, ColumnType};
+use crate::partition::FIRST_PARTITIONS;
 use crate::quirk::Quirk;
 use crate::settings::SimulationSettings;
 use crate::table::{Kind, Layout, Table};
@@ -62,18 +63,61 @@ impl Design {
             logging: self.logging,
             kind: self.kind,
         };
-        *object += 1;
-        Table::new(container, layout, vec![*object])
+        let own = *object + 1;
+        let objects = match self.kind {
+            Kind::Partitioned => (1..=FIRST_PARTITIONS as u64).map(|part| own + part).collect(),
+            // The number of the top index.
+            Kind::IndexOrganised => vec![own + 1],
+            Kind::Heap | Kind::Unsupported => vec![own],
+        };
+        *object = objects.iter().copied().fold(own, u64::max);
+        Table::new(container, layout, own, objects)
     }
 }
 
 fn designs(settings: &SimulationSettings) -> Vec<Design> {
     let mut designs = vec![orders(), journal(), items()];
-    let by_quirk: [(Quirk, fn() -> Design); 2] =
-        [(Quirk::SplitStatements, wide), (Quirk::Unsupported, exotic)];
+    let by_quirk: [(Quirk, fn() -> Design); 4] = [
+        (Quirk::SplitStatements, wide),
+        (Quirk::Unsupported, exotic),
+        (Quirk::Partitions, sales),
+        (Quirk::IndexOrganised, prices),
+    ];
     let wanted = by_quirk.into_iter().filter(|(quirk, _)| settings.has(*quirk));
     designs.extend(wanted.map(|(_, design)| design()));
     designs
+}
+
+/// A table in partitions.
+fn sales() -> Design {
+    Design {
+        owner: CAPTURED_OWNER,
+        name: "SALES",
+        kind: Kind::Partitioned,
+        columns: vec![
+            Column::required("ID", ColumnType::NumberOf(10, 0)),
+            Column::new("REGION", ColumnType::Varchar2(20)),
+            Column::new("AMOUNT", ColumnType::NumberOf(12, 2)),
+        ],
+        key: vec![0],
+        logging: SupplementalLogging::All,
+    }
+}
+
+/// A table in the index of its key.
+fn prices() -> Design {
+    Design {
+        owner: CAPTURED_OWNER,
+        name: "PRICES",
+        kind: Kind::IndexOrganised,
+        columns: vec![
+            Column::required("ID", ColumnType::NumberOf(10, 0)),
+            Column::new("PRICE", ColumnType::Number),
+            Column::new("VALID", ColumnType::Date),
+        ],
+        key: vec![0],
+        logging: SupplementalLogging::All,
+    }
 }
 
 /// A table whose statements have about twice as many characters as a row of LogMiner holds.

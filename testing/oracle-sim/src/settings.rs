@@ -77,7 +77,9 @@ impl SimulationSettings {
 
     /// Pluggable databases, at least as many as the quirks need.
     pub(crate) fn pdb_count(&self) -> u32 {
-        self.pdbs.max(if self.has(Quirk::SamePdbXids) { 2 } else { 0 })
+        let twins = if self.has(Quirk::SamePdbXids) { 2 } else { 0 };
+        let closed = u32::from(self.has(Quirk::ClosedPdb));
+        self.pdbs.max(twins).max(closed)
     }
 
     pub(crate) fn has(&self, quirk: Quirk) -> bool {

@@ -13,7 +13,7 @@ use crate::database::Database;
 use crate::fault::{Call, FaultPlan, Faults, Moment};
 use crate::settings::SimulationSettings;
 use crate::table::{StoredRow, Table};
-use crate::truth::{self, OpenNow, RowImage, ThreadHistory};
+use crate::truth::{self, Definition, OpenNow, RowImage, ThreadHistory};
 
 /// A simulated database. Clones are the same one.
 ///
@@ -27,7 +27,9 @@ pub struct Simulation {
 impl Simulation {
     /// A database that has done nothing yet.
     pub fn new(settings: SimulationSettings) -> Self {
-        Self { database: Arc::new(Mutex::new(Database::new(settings))), faults: Arc::default() }
+        let faults = Faults::new(&settings);
+        let database = Database::new(settings);
+        Self { database: Arc::new(Mutex::new(database)), faults: Arc::new(Mutex::new(faults)) }
     }
 
     /// A database that has done so many actions.
@@ -52,6 +54,21 @@ impl Simulation {
     pub fn run_to(&self, actions: u64) {
         let mut database = self.database.lock();
         while database.actions < actions {
+            database.step();
+        }
+    }
+
+    /// Goes on until every thread has switched its log so many times.
+    pub(crate) fn run_until_switched(&self, switches: u64) {
+        let mut database = self.database.lock();
+        let wanted: Vec<_> =
+            database.threads.iter().map(|redo| redo.current().sequence + switches).collect();
+        let is_due = |database: &Database| {
+            let threads = database.threads.iter().zip(&wanted);
+            threads.into_iter().any(|(redo, wanted)| redo.current().sequence < *wanted)
+        };
+        let generation = database.generation;
+        while is_due(&database) && database.generation == generation {
             database.step();
         }
     }
@@ -114,6 +131,12 @@ impl Simulation {
                     .collect(),
             };
         database.threads.iter().zip(&database.books).map(of_thread).collect()
+    }
+
+    /// Statements on captured tables that changed their definition, or their rows without redo of
+    /// theirs, in the order in which they were done.
+    pub fn definitions(&self) -> Vec<Definition> {
+        self.database.lock().definitions.clone()
     }
 
     /// The committed rows of each captured table, by key, without those of the excluded user.

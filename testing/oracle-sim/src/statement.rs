@@ -4,7 +4,7 @@ use highwater_oracle::{SupplementalLogging, Verb};
 
 use crate::column::{Column, quoted};
 use crate::record::RowChange;
-use crate::table::Layout;
+use crate::table::{Kind, Layout};
 use crate::value::Value;
 
 /// By which dictionary names and values are written.
@@ -46,10 +46,10 @@ impl RowChange {
         let after = self.after.as_deref().unwrap_or_default();
         match (self.verb, self.is_undo) {
             (Verb::Insert, _) => writer.insert(after),
-            (Verb::Delete, true) => {
+            (Verb::Delete, true) if self.layout.kind != Kind::IndexOrganised => {
                 format!("delete from {} where ROWID = {}", writer.table(), quoted(&self.row_id))
             }
-            (Verb::Delete, false) => {
+            (Verb::Delete, _) => {
                 format!("delete from {} where {}", writer.table(), self.condition(&writer, before))
             }
             // The undo of an update has no WHERE.

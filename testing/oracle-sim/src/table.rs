@@ -7,6 +7,8 @@ use highwater_oracle::{Scn, SupplementalLogging, TableLayout, TableName};
 
 use crate::column::Column;
 use crate::random::Random;
+use crate::render::NO_ROW;
+use crate::truth::{self, RowImage};
 use crate::value::{Row, Value};
 
 /// The definition of a table from one DDL to the next.
@@ -27,7 +29,11 @@ pub(crate) struct Layout {
 pub(crate) enum Kind {
     /// By ROWID, in one segment.
     Heap,
-    /// The same, with a type that LogMiner cannot write.
+    /// In its key's index: rows have no ROWID of a block.
+    IndexOrganised,
+    /// In several segments.
+    Partitioned,
+    /// The same as a heap, with a type that LogMiner cannot write.
     Unsupported,
 }
 
@@ -54,8 +60,12 @@ pub(crate) struct Table {
     /// Whether its owner's tables are those captured.
     pub(crate) is_captured: bool,
     pub(crate) is_dropped: bool,
-    /// `DATA_OBJ#`: its own, or one a partition.
+    /// `OBJECT_ID`.
+    pub(crate) own: u64,
+    /// `DATA_OBJ#` of its rows: its own number, that of its top index, or one a partition.
     pub(crate) objects: Vec<u64>,
+    /// The highest number that it has used; numbers are not given twice.
+    pub(crate) highest_object: u64,
     pub(crate) last_ddl_us: i64,
     pub(crate) rows: BTreeMap<u64, StoredRow>,
     /// Places of deleted rows, which later transactions use again.
@@ -67,12 +77,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(container: u32, layout: Layout, objects: Vec<u64>) -> Self {
+    pub(crate) fn new(container: u32, layout: Layout, own: u64, objects: Vec<u64>) -> Self {
         Self {
             container,
             is_captured: layout.name.owner == crate::schema::CAPTURED_OWNER,
             layout: Arc::new(layout),
             is_dropped: false,
+            own,
+            highest_object: objects.iter().copied().fold(own, u64::max),
             objects,
             last_ddl_us: 0,
             rows: BTreeMap::new(),
@@ -110,7 +122,10 @@ impl Table {
     pub(crate) fn place(&self, key: u64, place: u64) -> (u64, Arc<str>) {
         let part = usize::try_from(key).unwrap_or(0) % self.objects.len().max(1);
         let object = self.objects.get(part).copied().unwrap_or(0);
-        (object, row_id(object, place))
+        match self.layout.kind {
+            Kind::IndexOrganised => (object, NO_ROW.into()),
+            _ => (object, row_id(object, place)),
+        }
     }
 
     /// The first column of a row's key, as the number it is.
@@ -131,6 +146,26 @@ impl Table {
         let is_free = |row: &StoredRow| row.locked_by.is_none_or(|holder| holder == client);
         rows.find(|(_, row)| row.is_excluded == is_excluded && is_free(row))
             .map(|(place, _)| *place)
+    }
+
+    /// Takes rows out without redo of theirs; gives the keys of those that are in the books.
+    pub(crate) fn remove_rows(&mut self, is_gone: impl Fn(&StoredRow) -> bool) -> Vec<RowImage> {
+        let mut removed = Vec::new();
+        let layout = Arc::clone(&self.layout);
+        self.rows.retain(|_, row| {
+            let goes = is_gone(row);
+            if goes && !row.is_excluded {
+                removed
+                    .push(truth::image(&layout, &row.image, |place| layout.key.contains(&place)));
+            }
+            !goes
+        });
+        removed
+    }
+
+    /// The name in a statement of a person.
+    pub(crate) fn sql_name(&self) -> String {
+        format!("{}.{}", self.layout.name.owner, self.layout.name.table)
     }
 
     /// A row is gone for good: its place is free again, and so is its key unless a row has it.

@@ -54,6 +54,21 @@ pub struct ThreadHistory {
     pub transactions: Vec<CommittedTransaction>,
 }
 
+/// A statement on a captured table that changed its definition, or its rows without redo of theirs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// Its DDL row.
+    pub at: RedoPoint,
+    /// Its time, in microseconds since 1970.
+    pub time_us: i64,
+    /// The table.
+    pub table: TableName,
+    /// The statement.
+    pub text: String,
+    /// Keys of the rows that it took out of the table.
+    pub removed: Vec<RowImage>,
+}
+
 /// A transaction that is open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenNow {

@@ -24,6 +24,9 @@ impl Database {
             1..=20 => {}
             _ => self.act(client),
         }
+        self.define_now_and_then();
+        self.close_a_pdb();
+        self.reset_when_due();
         if self.is_time_for(Quirk::Orphans, 120) {
             self.kill_a_client();
         }
@@ -39,16 +42,13 @@ impl Database {
     }
 
     fn switch_a_log(&mut self) {
-        let thread = self.random.index(self.threads.len());
-        if let Some(thread) = self.threads.get(thread).map(|redo| redo.thread) {
-            self.switch(thread);
-        }
+        let thread = self.any_thread();
+        self.switch(thread);
     }
 
     /// Redo that no log has: a row says so.
     fn lose_redo(&mut self) {
-        let thread = self.random.index(self.threads.len());
-        let Some(thread) = self.threads.get(thread).map(|redo| redo.thread) else { return };
+        let thread = self.any_thread();
         let actor = Arc::new(Actor::default());
         let record = self.stamp(&actor, vec![Content::MissingScn], Form::default());
         self.write(thread, record);
@@ -56,7 +56,8 @@ impl Database {
 
     fn act(&mut self, number: usize) {
         let Some(client) = self.clients.get_mut(number) else { return };
-        match client.transaction.take() {
+        let transaction = client.transaction.take();
+        match transaction {
             None if self.random.one_in(10) => client.session.serial += 1,
             None => {
                 let client = client.clone();
@@ -64,11 +65,17 @@ impl Database {
                 self.work(&client, &mut open);
                 self.put_back(number, open);
             }
-            Some(open) if open.pace == Pace::Slow && !self.random.one_in(9) => {
+            Some(open) if self.is_at_rest(&open) => {
                 self.put_back(number, open);
             }
             Some(open) => self.go_on(number, open),
         }
+    }
+
+    /// Slow transactions rest mostly, unless a DDL waits for them.
+    fn is_at_rest(&mut self, open: &OpenTransaction) -> bool {
+        let is_awaited = self.awaited.is_some_and(|table| open.touched.contains(&table));
+        open.pace == Pace::Slow && !is_awaited && !self.random.one_in(9)
     }
 
     fn put_back(&mut self, number: usize, open: OpenTransaction) {
@@ -148,7 +155,7 @@ impl Database {
     }
 
     fn change(&mut self, client: &Client, open: &mut OpenTransaction) {
-        let Some(table) = self.pick_table(client) else { return };
+        let Some(table) = self.pick_table(client, open) else { return };
         let rows = self.tables.get(table).map_or(0, |table| table.rows.len());
         let is_crowded = rows > self.settings.rows_per_table;
         if self.is_time_for(Quirk::ArrayDeletes, 6) {
@@ -165,19 +172,18 @@ impl Database {
 
     /// An insert that fails for its key after it was made (ORA-00001): its redo and undo are written.
     fn violate(&mut self, client: &Client, open: &mut OpenTransaction) {
-        let Some(table) = self.pick_table(client) else { return };
+        let Some(table) = self.pick_table(client, open) else { return };
         let before = open.done.len();
         self.insert(client, open, table, 1);
         self.roll_back_to(client, open, before);
     }
 
-    /// A table of the client's container.
-    fn pick_table(&mut self, client: &Client) -> Option<usize> {
-        let here = self
-            .tables
-            .iter()
-            .enumerate()
-            .filter(|(_, table)| table.container == client.container && !table.is_dropped);
+    /// A table of the client's container. One that a DDL waits for is left to those who have it.
+    fn pick_table(&mut self, client: &Client, open: &OpenTransaction) -> Option<usize> {
+        let is_left = |number| self.awaited != Some(number) || open.touched.contains(&number);
+        let here = self.tables.iter().enumerate().filter(|(number, table)| {
+            table.container == client.container && !table.is_dropped && is_left(*number)
+        });
         let here: Vec<_> = here.map(|(number, _)| number).collect();
         self.random.pick(&here).copied()
     }

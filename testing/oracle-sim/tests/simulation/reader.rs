@@ -13,6 +13,8 @@ pub(crate) struct Change {
     pub(crate) operation: Operation,
     pub(crate) before: Option<Values>,
     pub(crate) after: Option<Values>,
+    /// Whether the row has a statement that can be read.
+    pub(crate) is_known: bool,
     row_id: String,
 }
 
@@ -106,6 +108,10 @@ fn change(row: &RedoRow) -> Change {
         assert_eq!((sql.as_str(), row.status), ("Unsupported", 2));
         return Change::unknown(row);
     }
+    if row.status == 2 {
+        assert!(sql.contains("\"COL ") || row.is_undo, "{sql}");
+        return Change::unknown(row);
+    }
     let (table, read) = sql::parse(sql);
     let (before, after) = match row.operation {
         Operation::Insert => (None, Some(read.given)),
@@ -126,12 +132,13 @@ fn in_pdb(row: &RedoRow, table: &str) -> String {
 impl Change {
     /// A change of which nothing but the row is known.
     fn unknown(row: &RedoRow) -> Self {
-        let name = |name: &Option<String>| name.clone().unwrap();
+        let name = |name: &Option<String>| name.clone().unwrap_or_default();
         Self {
             table: in_pdb(row, &format!("{}.{}", name(&row.owner), name(&row.table))),
             operation: row.operation,
             before: None,
             after: None,
+            is_known: row.status == 0,
             row_id: row.row_id.clone(),
         }
     }

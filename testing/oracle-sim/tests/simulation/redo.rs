@@ -1,16 +1,11 @@
 //! What the rows of the logs are like, and which of them a query gives.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use highwater_oracle::{RedoAddress, RedoThread, RowMark, Scn, Session};
+use highwater_oracle::{RedoAddress, RedoRow, RedoThread, RowMark, RowQuery, Scn, Session};
 use highwater_oracle_sim::{Call, Moment, Quirk, Quirks, Simulation, SimulationSettings, ora};
 
-#[path = "replay/miner.rs"]
-mod miner;
-
-use miner::{all_rows, rows};
+use crate::miner::{self, all_rows, everything, rows_of};
 
 fn three_threads(seed: u64) -> SimulationSettings {
     SimulationSettings { threads: 3, ..SimulationSettings::seeded(seed) }
@@ -74,9 +69,11 @@ fn late(settings: SimulationSettings) -> usize {
     for _ in 0..15 {
         simulation.run(50);
         let until = simulation.session().current_scn().unwrap();
-        let before = rows(&mut simulation.session(), Vec::new(), Scn(0), until).len();
+        let objects = miner::objects(&mut simulation.session());
+        let query = RowQuery { until, ..everything(objects) };
+        let before = rows_of(&simulation, &query).len();
         simulation.run(200);
-        late += rows(&mut simulation.session(), Vec::new(), Scn(0), until).len() - before;
+        late += rows_of(&simulation, &query).len() - before;
     }
     late
 }
@@ -89,7 +86,7 @@ fn late_strands_give_rows_below_an_earlier_bound() {
 }
 
 /// Reads in steps, each from the greatest address of the one before it.
-fn in_steps(simulation: &Simulation, actions: u64) -> Vec<highwater_oracle::RedoRow> {
+fn in_steps(simulation: &Simulation, actions: u64) -> Vec<RedoRow> {
     let mut marks: BTreeMap<RedoThread, RedoAddress> = BTreeMap::new();
     for log in miner::logs(&mut simulation.session()) {
         marks.entry(log.thread).or_insert(RedoAddress::start_of_log(log.sequence));
@@ -97,14 +94,14 @@ fn in_steps(simulation: &Simulation, actions: u64) -> Vec<highwater_oracle::Redo
     let mut read = Vec::new();
     for _ in 0..40 {
         simulation.run(actions);
-        let mut session = simulation.session();
-        let until = session.current_scn().unwrap();
         let mark = |(thread, address): (&RedoThread, &RedoAddress)| RowMark {
             thread: Some(*thread),
             address: *address,
             is_inclusive: false,
         };
-        let step = rows(&mut session, marks.iter().map(mark).collect(), Scn(0), until);
+        let objects = miner::objects(&mut simulation.session());
+        let marks_now = marks.iter().map(mark).collect();
+        let step = rows_of(simulation, &RowQuery { marks: marks_now, ..everything(objects) });
         for row in &step {
             let mark = marks.get_mut(&row.at.thread).unwrap();
             *mark = (*mark).max(row.at.address.unwrap());
@@ -114,27 +111,51 @@ fn in_steps(simulation: &Simulation, actions: u64) -> Vec<highwater_oracle::Redo
     read
 }
 
-#[test]
-fn steps_by_address_give_every_row_once() {
-    let simulation = Simulation::new(three_threads(6));
+/// Asserts that steps give what one read gives.
+fn same_in_steps(settings: SimulationSettings) {
+    let simulation = Simulation::new(settings);
     let mut read = in_steps(&simulation, 40);
     let mut all = all_rows(&simulation);
-    let order = |row: &highwater_oracle::RedoRow| (row.at.thread, row.at.address);
+    let order = |row: &RedoRow| (row.at.thread, row.at.address);
     read.sort_by_key(order);
     all.sort_by_key(order);
-    all.truncate(read.len());
     assert!(read.len() > 500, "{}", read.len());
-    assert_eq!(order(read.last().unwrap()).0, RedoThread(3));
-    for thread in 1..=3 {
-        let of = |rows: &[highwater_oracle::RedoRow]| -> Vec<_> {
-            rows.iter().filter(|row| row.at.thread == RedoThread(thread)).cloned().collect()
-        };
-        let (read, all) = (of(&read), of(&all_rows(&simulation)));
-        let all: Vec<_> = all.into_iter().take(read.len()).collect();
-        let mut all = all;
-        all.sort_by_key(order);
-        assert_eq!(read, all);
+    assert_eq!(read, all);
+}
+
+#[test]
+fn steps_by_address_give_every_row_once() {
+    (0..5).for_each(|seed| same_in_steps(three_threads(seed)));
+    let delete_many = three_threads(6).with(Quirk::ArrayDeletes);
+    same_in_steps(delete_many.clone().with(Quirk::LaggingLog));
+    same_in_steps(delete_many.with(Quirk::TimedOut));
+}
+
+/// How many rows a reader loses that bounds its steps by SCN: a row above the bound lies before a late
+/// one below it, and the mark goes past both.
+fn lost_by_a_bound(settings: SimulationSettings) -> usize {
+    let simulation = Simulation::new(settings);
+    let mut mark: Option<RedoAddress> = None;
+    let mut read = 0;
+    for _ in 0..60 {
+        let until = simulation.scn();
+        simulation.run(25);
+        let objects = miner::objects(&mut simulation.session());
+        let marks = mark.map(|address| RowMark { thread: None, address, is_inclusive: false });
+        let query = RowQuery { marks: marks.into_iter().collect(), until, ..everything(objects) };
+        let step = rows_of(&simulation, &query);
+        mark = step.iter().filter_map(|row| row.at.address).chain(mark).max();
+        read += step.len();
     }
+    let is_passed = |row: &&RedoRow| row.at.address <= mark;
+    all_rows(&simulation).iter().filter(is_passed).count() - read
+}
+
+#[test]
+fn a_bound_by_scn_loses_rows_of_late_strands() {
+    let plain = SimulationSettings { quirks: Quirks::new(), ..SimulationSettings::seeded(3) };
+    assert_eq!(lost_by_a_bound(plain.clone()), 0);
+    assert!(lost_by_a_bound(plain.with(Quirk::LateStrands)) > 20);
 }
 
 #[test]

@@ -1,0 +1,7 @@
+//! Each quirk alone shows in the rows, and without it they are not there.
+
+mod control;
+mod instance;
+mod rows;
+mod simulated;
+mod tables;
