@@ -23,6 +23,7 @@ class Codes(unittest.TestCase):
             "worker/src/tail.rs": 'stop("LOG_BEHIND", what)',
             "highwater/src/api.rs": 'Failure::new(\n    Exit::Failed,\n    "IO", error)',
             "log/src/error.rs": 'pub(crate) const CONFIG: &str = "CONFIG";',
+            "oracle/src/error.rs": 'Self::LogGap => "CDC-2001",',
             "streams/src/rest.rs": 'bad_request("body_malformed", what, todo)',
         }.items():
             self.assertEqual(len(codes.codes_in(path, text)), 1, path)
@@ -30,6 +31,7 @@ class Codes(unittest.TestCase):
     def test_other_texts_are_none(self):
         for path, text in {
             "worker/src/rest.rs": 'env!("CARGO_PKG_VERSION"), "highwater.offsets", "error_code"',
+            "oracle/src/schema.rs": '"BINARY_FLOAT", "see CDC-2001"',
             "streams/src/format.rs": '"op_type", "highwater_stream_records_total"',
         }.items():
             self.assertEqual(codes.codes_in(path, text), set(), path)

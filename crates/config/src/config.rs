@@ -242,6 +242,29 @@ impl Config {
     }
 }
 
+/// The items of a list of regular expressions: split at commas that stand outside of brackets, braces
+/// and parentheses and are not escaped, without white space around them and without empty ones.
+pub fn patterns(list: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    let (mut depth, mut escaped) = (0_u32, false);
+    for letter in list.chars() {
+        match letter {
+            ',' if depth == 0 && !escaped => {
+                items.push(String::new());
+                continue;
+            }
+            '(' | '[' | '{' if !escaped => depth = depth.saturating_add(1),
+            ')' | ']' | '}' if !escaped => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        escaped = letter == '\\' && !escaped;
+        if let Some(item) = items.last_mut() {
+            item.push(letter);
+        }
+    }
+    items.iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,6 +298,11 @@ mod tests {
         assert_eq!((config.text("topic.prefix"), config.int("port")), ("shop", 5432));
         assert!(config.flag("strict"));
         assert_eq!(config.list("tables"), ["a", "b"]);
+    }
+
+    #[test]
+    fn commas_inside_an_expression_do_not_split_it() {
+        assert_eq!(patterns(r"a{1,2}, (b,c) ,d\,e,,"), ["a{1,2}", "(b,c)", r"d\,e"]);
     }
 
     #[test]

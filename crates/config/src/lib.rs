@@ -17,4 +17,4 @@
 
 mod config;
 
-pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};
+pub use config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest, patterns};

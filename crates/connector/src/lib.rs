@@ -47,7 +47,9 @@ pub use allowed_paths::{AllowedPaths, identity};
 pub use error::{BY_ITSELF, CONNECTOR_NAME, ConnectorError, ErrorKind, Retry};
 pub use finding::{Finding, Severity};
 pub use generation::{GENERATION_HEADER, Generation, GenerationMark};
-pub use highwater_config::{Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest};
+pub use highwater_config::{
+    Config, ConfigDef, ConfigKey, Importance, KeyType, Problem, nearest, patterns,
+};
 pub use highwater_data::{DataError, Header, Schema, SchemaAndValue, Struct, Type, Value, text};
 pub use highwater_protocol::TopicPartition;
 pub use hold::{Claim, Fact, Hold};

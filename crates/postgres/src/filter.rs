@@ -1,5 +1,6 @@
 //! Which tables are captured: include and exclude lists, as in Debezium.
 
+use highwater_connector::patterns;
 use regex::{Regex, RegexBuilder};
 
 use crate::name::TableName;
@@ -73,34 +74,12 @@ fn passes(include: &[Item], exclude: &[Item], name: &str) -> bool {
 }
 
 fn items(list: &str) -> Result<Vec<Item>, regex::Error> {
-    split(list).into_iter().map(item).collect()
+    patterns(list).into_iter().map(item).collect()
 }
 
 fn item(text: String) -> Result<Item, regex::Error> {
     let regex = RegexBuilder::new(&format!(r"\A(?:{text})\z")).case_insensitive(true).build()?;
     Ok(Item { text, regex })
-}
-
-/// Splits at commas that stand outside of brackets, braces and parentheses and are not escaped.
-fn split(list: &str) -> Vec<String> {
-    let mut items = vec![String::new()];
-    let (mut depth, mut escaped) = (0_u32, false);
-    for letter in list.chars() {
-        match letter {
-            ',' if depth == 0 && !escaped => {
-                items.push(String::new());
-                continue;
-            }
-            '(' | '[' | '{' if !escaped => depth += 1,
-            ')' | ']' | '}' if !escaped => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        escaped = letter == '\\' && !escaped;
-        if let Some(item) = items.last_mut() {
-            item.push(letter);
-        }
-    }
-    items.iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -136,10 +115,5 @@ mod tests {
     fn items_without_a_table_are_named() {
         let filter = Filter::new("", "", "public.a,public.b.*", "").unwrap();
         assert_eq!(filter.unmatched(&[TableName::new("public", "a")]), ["public.b.*"]);
-    }
-
-    #[test]
-    fn commas_inside_an_expression_do_not_split_it() {
-        assert_eq!(split(r"a{1,2}, (b,c) ,d\,e,,"), ["a{1,2}", "(b,c)", r"d\,e"]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use highwater_connector::TableDescription;
+use highwater_connector::{CONNECTOR_NAME, TableDescription};
 
 use super::key::{Key, KeyRules, KeySource};
 use crate::{
@@ -211,8 +211,8 @@ impl Layouts {
 /// The command that moves a position: an SCN alone says where to read, so the addresses go.
 pub(crate) fn move_position(scn: &str, flags: &str) -> String {
     format!(
-        "highwater offsets set NAME resume_scn={scn} --remove resume_rs_id --remove resume_ssn \
-         {flags}--reason TEXT"
+        "highwater offsets set {CONNECTOR_NAME} resume_scn={scn} --remove resume_rs_id --remove \
+         resume_ssn {flags}--reason TEXT"
     )
 }
 
