@@ -20,6 +20,7 @@ mod row;
 pub mod schema;
 mod scn;
 mod session;
+pub mod settings;
 pub mod statement;
 pub mod transaction;
 mod transaction_key;

@@ -170,7 +170,8 @@ pub fn refreshes_objects(sql: &str) -> bool {
         | DdlClass::Partition
         | DdlClass::Drop
         | DdlClass::Unknown => true,
-        _ => words(sql).any(|word| word.is_any(&PARTITIONS)),
+        // A nested table is stored in one of its own.
+        _ => words(sql).any(|word| word.is_any(&PARTITIONS) || word.is("NESTED")),
     }
 }
 

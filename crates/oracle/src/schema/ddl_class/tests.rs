@@ -134,6 +134,7 @@ fn a_table_is_renamed() {
         &["ALTER TABLE \"HR\".\"T\" RENAME TO \"HR\".\"BIN$aB+/c==$0\""],
     );
     all_refresh(&["ALTER TABLE hr.t RENAME TO u", "RENAME t TO u", "RENAME t"]);
+    all_refresh(&["ALTER TABLE t ADD (n nt) NESTED TABLE n STORE AS s"]);
 }
 
 const PARTITION: &[&str] = &[

@@ -1,0 +1,157 @@
+//! The configuration: what the keys of a connector mean.
+
+mod database;
+mod fingerprint;
+mod keys;
+mod parts;
+mod problems;
+#[cfg(test)]
+pub(crate) mod sample;
+mod topics;
+
+use std::time::Duration;
+
+use highwater_connector::{Config, Problem, Routing};
+
+use crate::schema::{KeyRules, MissingKey};
+use crate::statement::Quoting;
+use crate::transaction::lob_assembler::{LobMode, LobSettings};
+
+pub use database::{DatabaseSettings, Target};
+pub use fingerprint::fingerprint;
+pub use keys::definition;
+pub use parts::{
+    JournalSettings, OnOrphan, OnTooOld, RecordSettings, StatementSettings, TableSettings,
+    TransactionSettings,
+};
+pub use problems::problems;
+pub use topics::OwnTopicNames;
+
+/// A checked configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// See [`DatabaseSettings`].
+    pub database: DatabaseSettings,
+    /// See [`TableSettings`].
+    pub tables: TableSettings,
+    /// How keys are chosen.
+    pub keys: KeyRules,
+    /// See [`StatementSettings`].
+    pub statements: StatementSettings,
+    /// See [`JournalSettings`].
+    pub journal: JournalSettings,
+    /// See [`TransactionSettings`].
+    pub transactions: TransactionSettings,
+    /// See [`LobSettings`].
+    pub lobs: LobSettings,
+    /// See [`RecordSettings`].
+    pub records: RecordSettings,
+    /// See [`OwnTopicNames`].
+    pub topics: OwnTopicNames,
+    /// How `SQL_REDO` writes a quote inside of a text.
+    pub quoting: Quoting,
+    /// After how long without a record a heartbeat stores the position; `None`: only at a start.
+    pub heartbeat: Option<Duration>,
+    /// Records that one poll yields at most.
+    pub poll_max_records: usize,
+    /// How long a poll waits for a first record.
+    pub poll_linger: Duration,
+}
+
+impl Settings {
+    /// What a configuration that fits [`definition`] means.
+    ///
+    /// # Errors
+    /// All that does not hold together, by the key that is at fault.
+    pub fn new(config: &Config) -> Result<Self, Vec<Problem>> {
+        let problems = problems(config);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let one = |problem| vec![problem];
+        let heartbeat = config.millis("cdc.heartbeat.interval.ms");
+        Ok(Self {
+            database: DatabaseSettings::read(config).map_err(one)?,
+            tables: TableSettings::read(config),
+            keys: keys_of(config).map_err(one)?,
+            statements: StatementSettings::read(config).map_err(one)?,
+            journal: JournalSettings::read(config),
+            transactions: TransactionSettings::read(config),
+            lobs: lobs(config),
+            records: RecordSettings::read(config),
+            topics: OwnTopicNames::read(config),
+            quoting: match config.text("cdc.decode.quoting") {
+                "relaxed" => Quoting::Relaxed,
+                _ => Quoting::Strict,
+            },
+            heartbeat: Some(heartbeat).filter(|interval| !interval.is_zero()),
+            poll_max_records: size(config, "cdc.poll.max.records"),
+            poll_linger: config.millis("cdc.poll.linger.ms"),
+        })
+    }
+}
+
+/// Where the records of a connector with this configuration go.
+pub fn routing(config: &Config) -> Routing {
+    let prefix = config.text("cdc.topic.prefix").to_owned();
+    match config.text("topic.routing") {
+        "table" => Routing::Tables(prefix),
+        _ => Routing::Trail(prefix),
+    }
+}
+
+fn keys_of(config: &Config) -> Result<KeyRules, Problem> {
+    let missing = match config.text("cdc.key.missing") {
+        "rowid" => MissingKey::RowId,
+        "none" => MissingKey::None,
+        _ => MissingKey::Fail,
+    };
+    KeyRules::parse(config.text("cdc.key.columns"), missing)
+        .map_err(|what| Problem::new("cdc.key.columns", what))
+}
+
+fn lobs(config: &Config) -> LobSettings {
+    let mode = match config.text("cdc.lob.mode") {
+        "inline" => LobMode::Inline,
+        "reselect" => LobMode::Reselect,
+        _ => LobMode::Skip,
+    };
+    LobSettings { mode, max_bytes: config.int("cdc.lob.max.bytes").unsigned_abs() }
+}
+
+fn size(config: &Config, name: &str) -> usize {
+    usize::try_from(config.int(name)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::sample::config;
+
+    #[test]
+    fn the_least_configuration_holds_together() {
+        let settings = Settings::new(&config(&[])).unwrap();
+        assert_eq!(settings.lobs, LobSettings { mode: LobMode::Skip, max_bytes: 1 << 20 });
+        assert_eq!(settings.heartbeat, Some(Duration::from_secs(10)));
+        assert_eq!(settings.keys, KeyRules::default());
+        assert_eq!(settings.poll_max_records, 2000);
+        assert_eq!(routing(&config(&[])), Routing::Trail("shop".to_owned()));
+    }
+
+    #[test]
+    fn values_mean_what_they_say() {
+        let config = config(&[
+            ("cdc.lob.mode", "reselect"),
+            ("cdc.heartbeat.interval.ms", "0"),
+            ("cdc.decode.quoting", "relaxed"),
+            ("cdc.key.missing", "rowid"),
+            ("cdc.key.columns", "HR.EMP:ID"),
+            ("topic.routing", "table"),
+        ]);
+        let settings = Settings::new(&config).unwrap();
+        assert_eq!(settings.lobs.mode, LobMode::Reselect);
+        assert_eq!((settings.heartbeat, settings.quoting), (None, Quoting::Relaxed));
+        assert_eq!(settings.keys, KeyRules::parse("HR.EMP:ID", MissingKey::RowId).unwrap());
+        assert_eq!(routing(&config), Routing::Tables("shop".to_owned()));
+    }
+}
