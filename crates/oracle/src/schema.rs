@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod column_type;
 pub mod ddl_class;
+pub mod ddl_objects;
 pub mod ddl_words;
 pub mod key;
 #[cfg(test)]
@@ -17,7 +18,8 @@ pub mod versions;
 
 pub use apply::{Ddl, Effect, TIME_SLACK_US};
 pub use column_type::ColumnType;
-pub use ddl_class::{DdlClass, WrittenName, classify, refreshes_objects};
+pub use ddl_class::{DdlClass, WrittenName, classify};
+pub use ddl_objects::refreshes_objects;
 pub use key::{Key, KeyRules, KeySource, MissingKey};
 pub use start::LastDdl;
 pub use versions::{IsExcluded, LayoutVersion, Layouts};

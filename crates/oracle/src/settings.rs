@@ -9,12 +9,16 @@ mod problems;
 pub(crate) mod sample;
 mod topics;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use highwater_connector::{Config, Problem, Routing};
 
+use crate::Scn;
+use crate::mining::{CaptureMode, MiningMode, MiningSettings};
 use crate::schema::{KeyRules, MissingKey};
 use crate::statement::Quoting;
+use crate::transaction::buffer::BufferSettings;
 use crate::transaction::lob_assembler::{LobMode, LobSettings};
 
 pub use database::{DatabaseSettings, Target};
@@ -28,7 +32,7 @@ pub use problems::problems;
 pub use topics::OwnTopicNames;
 
 /// A checked configuration.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// See [`DatabaseSettings`].
     pub database: DatabaseSettings,
@@ -36,8 +40,12 @@ pub struct Settings {
     pub tables: TableSettings,
     /// How keys are chosen.
     pub keys: KeyRules,
+    /// See [`MiningSettings`].
+    pub mining: MiningSettings,
     /// See [`StatementSettings`].
     pub statements: StatementSettings,
+    /// See [`BufferSettings`].
+    pub buffer: BufferSettings,
     /// See [`JournalSettings`].
     pub journal: JournalSettings,
     /// See [`TransactionSettings`].
@@ -72,9 +80,11 @@ impl Settings {
         let heartbeat = config.millis("cdc.heartbeat.interval.ms");
         Ok(Self {
             database: DatabaseSettings::read(config).map_err(one)?,
-            tables: TableSettings::read(config),
+            tables: TableSettings::read(config).map_err(one)?,
             keys: keys_of(config).map_err(one)?,
+            mining: mining(config),
             statements: StatementSettings::read(config).map_err(one)?,
+            buffer: buffer(config),
             journal: JournalSettings::read(config),
             transactions: TransactionSettings::read(config),
             lobs: lobs(config),
@@ -110,6 +120,48 @@ fn keys_of(config: &Config) -> Result<KeyRules, Problem> {
         .map_err(|what| Problem::new("cdc.key.columns", what))
 }
 
+fn mining(config: &Config) -> MiningSettings {
+    let destination = config.text("cdc.archive.destination").to_owned();
+    let users = config.list("cdc.users.exclude").into_iter();
+    let start = config.int("cdc.start.scn").unsigned_abs();
+    MiningSettings {
+        capture: match config.text("cdc.capture.mode") {
+            "archive_only" => CaptureMode::ArchiveOnly,
+            _ => CaptureMode::Online,
+        },
+        mode: match config.text("cdc.mining.mode") {
+            "logs" => MiningMode::Logs,
+            "range" => MiningMode::Range,
+            _ => MiningMode::Auto,
+        },
+        start_scn: (start > 0).then_some(Scn(start)),
+        archive_destination: Some(destination).filter(|name| !name.is_empty()),
+        target_latency: config.millis("cdc.mining.target.latency.ms"),
+        max_logs_per_step: u32::try_from(config.int("cdc.mining.max.logs.per.step")).unwrap_or(1),
+        session_max_age: config.millis("cdc.mining.session.max.age.ms"),
+        retry_max_time: config.millis("cdc.retry.max.time.ms"),
+        is_rac_enabled: config.flag("cdc.rac.enabled"),
+        excluded_users: users.map(str::to_owned).collect(),
+        stage_max_bytes: size(config, "cdc.mining.stage.max.bytes"),
+        stage_directory: Some(spill_directory(config)),
+    }
+}
+
+fn buffer(config: &Config) -> BufferSettings {
+    BufferSettings {
+        memory_max_bytes: config.int("cdc.buffer.memory.max.bytes").unsigned_abs(),
+        spill_dir: spill_directory(config),
+        spill_max_bytes: config.int("cdc.buffer.spill.max.bytes").unsigned_abs(),
+    }
+}
+
+fn spill_directory(config: &Config) -> PathBuf {
+    match config.text("cdc.buffer.spill.dir") {
+        "" => std::env::temp_dir().join(format!("highwater-{}", config.text("cdc.topic.prefix"))),
+        path => PathBuf::from(path),
+    }
+}
+
 fn lobs(config: &Config) -> LobSettings {
     let mode = match config.text("cdc.lob.mode") {
         "inline" => LobMode::Inline,
@@ -135,6 +187,10 @@ mod tests {
         assert_eq!(settings.heartbeat, Some(Duration::from_secs(10)));
         assert_eq!(settings.keys, KeyRules::default());
         assert_eq!(settings.poll_max_records, 2000);
+        let spilled = std::env::temp_dir().join("highwater-shop");
+        assert_eq!(settings.buffer.spill_dir, spilled);
+        let mining = MiningSettings { stage_directory: Some(spilled), ..MiningSettings::default() };
+        assert_eq!(settings.mining, mining);
         assert_eq!(routing(&config(&[])), Routing::Trail("shop".to_owned()));
     }
 
@@ -147,8 +203,23 @@ mod tests {
             ("cdc.key.missing", "rowid"),
             ("cdc.key.columns", "HR.EMP:ID"),
             ("topic.routing", "table"),
+            ("cdc.capture.mode", "archive_only"),
+            ("cdc.mining.mode", "logs"),
+            ("cdc.start.scn", "4711"),
+            ("cdc.archive.destination", "LOG_ARCHIVE_DEST_2"),
+            ("cdc.users.exclude", "LOADER, BATCH"),
+            ("cdc.rac.enabled", "true"),
+            ("cdc.buffer.spill.dir", "/var/spill"),
+            ("cdc.buffer.memory.max.bytes", "20000000"),
         ]);
         let settings = Settings::new(&config).unwrap();
+        let mining = &settings.mining;
+        assert_eq!((mining.capture, mining.mode), (CaptureMode::ArchiveOnly, MiningMode::Logs));
+        assert_eq!((mining.start_scn, mining.is_rac_enabled), (Some(Scn(4711)), true));
+        assert_eq!(mining.archive_destination.as_deref(), Some("LOG_ARCHIVE_DEST_2"));
+        assert_eq!(mining.excluded_users, ["LOADER", "BATCH"]);
+        assert_eq!(settings.buffer.memory_max_bytes, 20_000_000);
+        assert_eq!(settings.buffer.spill_dir, PathBuf::from("/var/spill"));
         assert_eq!(settings.lobs.mode, LobMode::Reselect);
         assert_eq!((settings.heartbeat, settings.quoting), (None, Quoting::Relaxed));
         assert_eq!(settings.keys, KeyRules::parse("HR.EMP:ID", MissingKey::RowId).unwrap());

@@ -1,5 +1,7 @@
 //! What a DDL statement may change, as far as mining is concerned.
 
+use crate::schema::{DdlClass, classify, refreshes_objects};
+
 /// What a DDL statement may change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DdlReach {
@@ -11,121 +13,15 @@ pub enum DdlReach {
     Objects,
 }
 
-/// Statements of these never change a table. `TRUNCATE TABLE` leaves `DATA_OBJ#` as it is.
-const HARMLESS: [&str; 9] = [
-    "COMMENT",
-    "GRANT",
-    "REVOKE",
-    "ANALYZE",
-    "AUDIT",
-    "NOAUDIT",
-    "ASSOCIATE",
-    "DISASSOCIATE",
-    "TRUNCATE",
-];
-
-/// What is created, altered or dropped and is no table, nor brings one along. A materialised view does.
-const NOT_TABLES: [&str; 16] = [
-    "VIEW",
-    "INDEX",
-    "SEQUENCE",
-    "SYNONYM",
-    "PROCEDURE",
-    "FUNCTION",
-    "PACKAGE",
-    "TRIGGER",
-    "ROLE",
-    "PROFILE",
-    "DIRECTORY",
-    "LIBRARY",
-    "CONTEXT",
-    "OPERATOR",
-    "INDEXTYPE",
-    "DIMENSION",
-];
-
-/// Words between CREATE, ALTER or DROP and what it is about.
-const MODIFIERS: [&str; 16] = [
-    "OR",
-    "REPLACE",
-    "IF",
-    "NOT",
-    "EXISTS",
-    "PUBLIC",
-    "UNIQUE",
-    "BITMAP",
-    "MULTIVALUE",
-    "FORCE",
-    "NO",
-    "NOFORCE",
-    "EDITIONABLE",
-    "NONEDITIONABLE",
-    "EDITIONING",
-    "SHARED",
-];
-
-/// Marks of an ALTER TABLE that changes which objects belong to the table, wherever they stand: adding,
-/// splitting, merging, exchanging or dropping partitions, making a table partitioned or the reverse,
-/// renaming it, giving it a nested table.
-const OBJECT_MARKS: [&str; 3] = ["PARTITION", "RENAME", "NESTED"];
-
 /// What a statement may change. Only what is known to be harmless is taken for it: a step that is cut
 /// without need costs a moment, one that is not cut loses rows of objects that nobody asked for.
 pub fn reach(sql: &str) -> DdlReach {
-    let mut words = Words(sql);
-    match words.next().as_deref() {
-        Some(first) if HARMLESS.contains(&first) => DdlReach::Nothing,
-        Some(first @ ("CREATE" | "ALTER" | "DROP")) => {
-            let kind = words.find(|word| !MODIFIERS.contains(&word.as_str()));
-            reach_of(first, kind.as_deref().unwrap_or_default(), sql)
-        }
-        _ => DdlReach::Objects,
+    if refreshes_objects(sql) {
+        return DdlReach::Objects;
     }
-}
-
-fn reach_of(verb: &str, kind: &str, sql: &str) -> DdlReach {
-    if NOT_TABLES.contains(&kind) {
-        return DdlReach::Nothing;
-    }
-    let marks_objects = || {
-        let text = sql.to_ascii_uppercase();
-        OBJECT_MARKS.iter().any(|mark| text.contains(mark))
-    };
-    match (verb, kind) {
-        ("ALTER", "TABLE") if !marks_objects() => DdlReach::Layout,
-        _ => DdlReach::Objects,
-    }
-}
-
-/// The words of a statement in capitals, without comments.
-struct Words<'a>(&'a str);
-
-impl Iterator for Words<'_> {
-    type Item = String;
-
-    fn next(&mut self) -> Option<String> {
-        loop {
-            let text = self.0.trim_start();
-            if let Some(comment) = text.strip_prefix("--") {
-                self.0 = comment.split_once('\n').map_or("", |(_, rest)| rest);
-            } else if let Some(comment) = text.strip_prefix("/*") {
-                self.0 = comment.split_once("*/").map_or("", |(_, rest)| rest);
-            } else {
-                return self.word(text);
-            }
-        }
-    }
-}
-
-impl<'a> Words<'a> {
-    fn word(&mut self, text: &'a str) -> Option<String> {
-        let is_part = |letter: char| letter.is_alphanumeric() || "_$#".contains(letter);
-        let end = text.find(|letter| !is_part(letter)).unwrap_or(text.len());
-        // Anything else, such as a quote, is a word of one letter.
-        let one = text.chars().next()?.len_utf8();
-        let (word, rest) = text.split_at(end.max(one));
-        self.0 = rest;
-        Some(word.to_ascii_uppercase())
+    match classify(sql) {
+        DdlClass::Columns | DdlClass::Constraints | DdlClass::Logging => DdlReach::Layout,
+        _ => DdlReach::Nothing,
     }
 }
 
@@ -189,7 +85,6 @@ mod tests {
                 "alter table t add (c number)",
                 "ALTER  TABLE hr.t MODIFY c varchar2(9)",
                 "/* x */ alter table t drop column c",
-                "alter table t shrink space",
             ],
         );
     }
@@ -202,6 +97,7 @@ mod tests {
                 "comment on table t is 'create table x'",
                 "grant select on t to u",
                 "truncate table t",
+                "alter table t shrink space",
                 "create or replace editionable package body p as begin null; end;",
                 "create unique index i on t (c) local (partition p)",
                 "alter index i rebuild partition p",

@@ -90,7 +90,8 @@ const OBJECTS_WITH_TEXT: [&str; 10] = [
 /// How many words may stand between CREATE and TABLE; no release has more than five.
 const LONGEST_PREFIX: usize = 8;
 const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK"];
-const PARTITIONS: [&str; 4] = ["PARTITION", "PARTITIONS", "SUBPARTITION", "SUBPARTITIONS"];
+pub(super) const PARTITIONS: [&str; 4] =
+    ["PARTITION", "PARTITIONS", "SUBPARTITION", "SUBPARTITIONS"];
 /// First words of an ALTER TABLE that says how rows are stored or may be used, not what they are.
 const STORAGE: [&str; 49] = [
     "ACCESS",
@@ -158,20 +159,6 @@ pub fn classify(sql: &str) -> DdlClass {
         "COMMENT" | "GRANT" | "REVOKE" | "ANALYZE" | "AUDIT" | "NOAUDIT" | "PURGE"
         | "ASSOCIATE" | "DISASSOCIATE" => DdlClass::NoChange,
         _ => DdlClass::Unknown,
-    }
-}
-
-/// Whether object numbers have to be resolved again behind a statement. Never false where one that
-/// [`classify`] knows gives a table new numbers or another name; sometimes true for nothing.
-pub fn refreshes_objects(sql: &str) -> bool {
-    match classify(sql) {
-        DdlClass::Create
-        | DdlClass::Rename { .. }
-        | DdlClass::Partition
-        | DdlClass::Drop
-        | DdlClass::Unknown => true,
-        // A nested table is stored in one of its own.
-        _ => words(sql).any(|word| word.is_any(&PARTITIONS) || word.is("NESTED")),
     }
 }
 

@@ -4,20 +4,18 @@ use std::time::Duration;
 
 use highwater_connector::{Config, Problem, Routing, patterns};
 
+use crate::mining::table_filter::{ColumnFilter, TableFilter};
+
 use super::keys::RECORD_LIMIT;
 use super::{routing, size};
 
-/// Which tables and columns are captured, as patterns.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Which tables and columns are captured.
+#[derive(Clone, Debug)]
 pub struct TableSettings {
-    /// Tables to capture.
-    pub include: Vec<String>,
-    /// Tables not to capture all the same.
-    pub exclude: Vec<String>,
-    /// Columns to leave out.
-    pub exclude_columns: Vec<String>,
-    /// Whether names that differ by case alone are told apart.
-    pub is_case_sensitive: bool,
+    /// Tables.
+    pub tables: TableFilter,
+    /// Columns that are left out.
+    pub columns: ColumnFilter,
 }
 
 /// How statements are run.
@@ -93,15 +91,34 @@ pub struct RecordSettings {
 }
 
 impl TableSettings {
-    pub(super) fn read(config: &Config) -> Self {
-        let list = |name: &str| patterns(config.text(name));
-        Self {
-            include: list("cdc.tables.include"),
-            exclude: list("cdc.tables.exclude"),
-            exclude_columns: list("cdc.columns.exclude"),
-            is_case_sensitive: config.flag("cdc.tables.case.sensitive"),
+    /// # Errors
+    /// When no table is named, or a pattern is no regular expression.
+    pub(super) fn read(config: &Config) -> Result<Self, Problem> {
+        let is_case_sensitive = config.flag("cdc.tables.case.sensitive");
+        let [include, exclude, columns] = PATTERNS.map(|key| patterns(config.text(key)));
+        if include.is_empty() {
+            return Err(Problem::new("cdc.tables.include", "names no table"));
         }
+        let faults = [(PATTERNS[0], &include), (PATTERNS[1], &exclude)];
+        let fault = faults.into_iter().find_map(|(key, list)| {
+            let error = TableFilter::new(list, &[], is_case_sensitive).err()?;
+            Some(no_pattern(key, &error))
+        });
+        let whole = TableFilter::new(&include, &exclude, is_case_sensitive);
+        Ok(Self {
+            tables: whole
+                .map_err(|error| fault.unwrap_or_else(|| no_pattern(PATTERNS[0], &error)))?,
+            columns: ColumnFilter::new(&columns, is_case_sensitive)
+                .map_err(|error| no_pattern(PATTERNS[2], &error))?,
+        })
     }
+}
+
+/// Keys whose values are patterns.
+const PATTERNS: [&str; 3] = ["cdc.tables.include", "cdc.tables.exclude", "cdc.columns.exclude"];
+
+fn no_pattern(key: &str, error: &impl std::fmt::Display) -> Problem {
+    Problem::new(key, format!("has an item that is no regular expression: {error}"))
 }
 
 impl StatementSettings {
@@ -173,17 +190,33 @@ impl RecordSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TableName;
     use crate::settings::sample::config;
+
+    fn table(name: &str) -> TableName {
+        TableName { pdb: None, owner: "HR".to_owned(), table: name.to_owned() }
+    }
 
     #[test]
     fn patterns_keep_their_commas() {
-        let tables = TableSettings::read(&config(&[
+        let read = TableSettings::read(&config(&[
             ("cdc.tables.include", r"HR\.T[0-9]{1,2},HR\.EMP"),
+            ("cdc.tables.exclude", r"HR\.T9"),
             ("cdc.columns.exclude", r".*\.SSN"),
-        ]));
-        assert_eq!(tables.include, [r"HR\.T[0-9]{1,2}", r"HR\.EMP"]);
-        assert_eq!(tables.exclude_columns, [r".*\.SSN"]);
-        assert!(tables.exclude.is_empty() && !tables.is_case_sensitive);
+        ]))
+        .unwrap();
+        let captured = ["T1", "T12", "emp", "T123", "T9", "DEPT"];
+        let captured = captured.map(|name| read.tables.captures(&table(name)));
+        assert_eq!(captured, [true, true, true, false, false, false]);
+        assert!(read.columns.excludes(&table("EMP"), "SSN"));
+        assert!(!read.columns.excludes(&table("EMP"), "ID"));
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_is_named_by_its_key() {
+        for key in PATTERNS {
+            assert_eq!(TableSettings::read(&config(&[(key, "A.(")])).unwrap_err().key, key);
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Values that each fit their key and do not hold together.
 
-use highwater_connector::{Config, Problem, patterns};
+use highwater_connector::{Config, Problem};
 
 use super::database::DatabaseSettings;
 use super::keys::RECORD_LIMIT;
-use super::parts::StatementSettings;
+use super::parts::{StatementSettings, TableSettings};
 use super::{keys_of, topics};
 
 /// All that does not hold together, by the key that is at fault.
@@ -12,7 +12,7 @@ pub fn problems(config: &Config) -> Vec<Problem> {
     let found = [
         DatabaseSettings::read(config).err(),
         containers(config),
-        tables(config),
+        TableSettings::read(config).err(),
         keys_of(config).err(),
         StatementSettings::read(config).err(),
         age(config),
@@ -37,11 +37,6 @@ fn containers(config: &Config) -> Option<Problem> {
     }
     let what = format!("names {count}; with cdc.mining.mode=range a connector captures one");
     problem("cdc.database.pdbs", what)
-}
-
-fn tables(config: &Config) -> Option<Problem> {
-    let is_empty = patterns(config.text("cdc.tables.include")).is_empty();
-    is_empty.then(|| Problem::new("cdc.tables.include", "names no table"))
 }
 
 fn age(config: &Config) -> Option<Problem> {
@@ -108,6 +103,7 @@ mod tests {
             (&[("cdc.database.host", "")], "cdc.database.host"),
             (&[("cdc.mining.mode", "range"), ("cdc.database.pdbs", "A,B")], "cdc.database.pdbs"),
             (&[("cdc.tables.include", " , ")], "cdc.tables.include"),
+            (&[("cdc.columns.exclude", "A.(")], "cdc.columns.exclude"),
             (&[("cdc.key.columns", "EMP")], "cdc.key.columns"),
             (&[("cdc.retry.extra.error.codes", "12805")], "cdc.retry.extra.error.codes"),
             (&[("cdc.transaction.max.age.ms", "999")], "cdc.transaction.max.age.ms"),

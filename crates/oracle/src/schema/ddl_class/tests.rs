@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::schema::refreshes_objects;
 
 fn renamed_to(owner: Option<&str>, name: &str) -> DdlClass {
     DdlClass::Rename { to: written(owner, name) }
