@@ -55,6 +55,8 @@ pub(crate) struct OpenTransaction {
     pub(crate) touched: BTreeSet<usize>,
     /// How much was done when the savepoint was set.
     pub(crate) savepoint: Option<usize>,
+    /// The row that the last redo of captured tables belongs to, where it is of large objects.
+    pub(crate) lob_tail: Option<(usize, u64)>,
     /// Redo that is not in the log yet.
     pub(crate) strand: Vec<Record>,
 }
@@ -70,6 +72,7 @@ impl OpenTransaction {
             done: Vec::new(),
             touched: BTreeSet::new(),
             savepoint: None,
+            lob_tail: None,
             strand: Vec::new(),
         }
     }

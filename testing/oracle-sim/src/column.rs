@@ -4,7 +4,6 @@ use highwater_oracle::ColumnLayout;
 
 /// The declared type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(dead_code, reason = "no table has large objects yet")]
 pub(crate) enum ColumnType {
     /// Without precision.
     Number,

@@ -5,7 +5,6 @@ use highwater_oracle::{Dictionary, MiningStart, RedoThread, SessionError};
 use crate::database::Database;
 use crate::fault::ora;
 use crate::reader::AddedLog;
-use crate::record::RowChange;
 use crate::statement::Names;
 
 /// A dictionary in the redo (`DBMS_LOGMNR_D.BUILD`).
@@ -66,13 +65,12 @@ impl Database {
     }
 
     /// The names that a row gets.
-    pub(crate) fn names(&self, change: &RowChange, knowledge: &Knowledge) -> Names {
-        let version = change.layout.version;
-        match (knowledge, self.tables.get(change.table)) {
-            (Knowledge::Online, Some(table)) if table.is_dropped => Names::Lost,
-            (Knowledge::Online, Some(table)) if table.layout.version != version => Names::Generic,
+    pub(crate) fn names(&self, table: usize, version: u64, knowledge: &Knowledge) -> Names {
+        match (knowledge, self.tables.get(table)) {
+            (Knowledge::Online, Some(it)) if it.is_dropped => Names::Lost,
+            (Knowledge::Online, Some(it)) if it.layout.version != version => Names::Generic,
             (Knowledge::Built(build), _)
-                if build.versions.get(change.table).is_some_and(|built| version < *built) =>
+                if build.versions.get(table).is_some_and(|built| version < *built) =>
             {
                 Names::Generic
             }

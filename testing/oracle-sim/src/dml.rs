@@ -16,6 +16,10 @@ impl Database {
         client.user == self.settings.excluded_user
     }
 
+    fn has_lobs(&self, table: usize) -> bool {
+        self.tables.get(table).is_some_and(|table| !table.layout.lobs().is_empty())
+    }
+
     /// Inserts rows by one statement, which makes one redo record.
     pub(crate) fn insert(
         &mut self,
@@ -24,6 +28,14 @@ impl Database {
         table: usize,
         rows: u64,
     ) {
+        if self.has_lobs(table) {
+            for _ in 0..rows {
+                if let Some(done) = self.new_row(client, table) {
+                    self.record_insert(client, open, done);
+                }
+            }
+            return;
+        }
         let done = (0..rows).filter_map(|_| self.new_row(client, table)).collect();
         self.record(client, open, done, Form::default());
     }
@@ -34,6 +46,8 @@ impl Database {
         let table = self.tables.get_mut(number)?;
         let place = table.fresh_place();
         let image = table.random_row(key, &mut self.random);
+        let image = self.with_lobs(number, &image);
+        let table = self.tables.get_mut(number)?;
         let (object, row_id) = table.place(key, place);
         let row = StoredRow {
             row_id,
@@ -43,8 +57,11 @@ impl Database {
             changed: self.clock.scn(),
             is_excluded,
         };
-        let change =
-            RowChange { after: Some(image), ..RowChange::of(number, table, &row, Verb::Insert) };
+        let change = RowChange {
+            after: Some(image),
+            told_lobs: table.layout.lobs(),
+            ..RowChange::of(number, table, &row, Verb::Insert)
+        };
         table.rows.insert(place, row);
         Some(Done { change: Arc::new(change), place, before: None })
     }
@@ -66,16 +83,18 @@ impl Database {
     pub(crate) fn update(&mut self, client: &Client, open: &mut OpenTransaction, number: usize) {
         let Some((place, row)) = self.pick_row(client, number) else { return };
         let Some(table) = self.tables.get_mut(number) else { return };
+        let change = RowChange {
+            before: Some(Arc::clone(&row.image)),
+            ..RowChange::of(number, table, &row, Verb::Update)
+        };
+        if !table.layout.lobs().is_empty() {
+            return self.update_lobs(client, open, place, &row, change);
+        }
         let (after, set) = updated(table, &row.image, &mut self.random);
         if set.is_empty() {
             return;
         }
-        let change = RowChange {
-            before: Some(Arc::clone(&row.image)),
-            after: Some(Arc::clone(&after)),
-            set,
-            ..RowChange::of(number, table, &row, Verb::Update)
-        };
+        let change = RowChange { after: Some(Arc::clone(&after)), set, ..change };
         let stored = StoredRow { image: after, locked_by: Some(client.number), ..row.clone() };
         table.rows.insert(place, stored);
         let done = Done { change: Arc::new(change), place, before: Some(row) };
@@ -121,6 +140,11 @@ impl Database {
         let rows = done.iter().map(|done| Content::Row(Arc::clone(&done.change))).collect();
         self.emit(client.thread, open, rows, form);
         open.touched.extend(done.iter().map(|done| done.change.table));
+        let is_captured =
+            |done: &Done| self.tables.get(done.change.table).is_some_and(|it| it.is_captured);
+        if done.iter().any(is_captured) {
+            open.lob_tail = None;
+        }
         open.done.extend(done);
     }
 }
@@ -137,13 +161,15 @@ impl RowChange {
             before: None,
             after: None,
             set: Vec::new(),
+            told_lobs: Vec::new(),
+            lost_lobs: Vec::new(),
             is_undo: false,
         }
     }
 }
 
 /// The row with other values, and the places of those. One update in eight changes the key.
-fn updated(table: &mut Table, row: &Row, random: &mut Random) -> (Row, Vec<usize>) {
+pub(crate) fn updated(table: &mut Table, row: &Row, random: &mut Random) -> (Row, Vec<usize>) {
     let layout = Arc::clone(&table.layout);
     let mut after = row.to_vec();
     let mut set = Vec::new();

@@ -32,6 +32,7 @@ impl CommittedChange {
             "key": self.key,
             "before": self.before,
             "after": self.after,
+            "lost": self.lost,
         })
     }
 }

@@ -38,6 +38,10 @@ pub enum Quirk {
     MissingScn,
     /// A table with a type that LogMiner does not know: all its rows are UNSUPPORTED.
     Unsupported,
+    /// A table with large objects: a statement gives a row with a placeholder for its ROWID, PL/SQL
+    /// blocks that write pieces, cut or blank, and an UPDATE with the real ROWID, in the patterns that
+    /// were seen on release 23ai. An undo row takes back one statement's change of one row.
+    LobPieces,
     /// An index-organised table: `DATA_OBJ#` is the number of its top index. That its rows have a
     /// `ROW_ID` of eighteen letters A, and that the undo of an insert names the row by its columns, is an
     /// assumption: they have no ROWID of a block.
@@ -79,6 +83,7 @@ impl Quirk {
         Self::MissingStart,
         Self::MissingScn,
         Self::Unsupported,
+        Self::LobPieces,
         Self::IndexOrganised,
         Self::Partitions,
         Self::Ddl,

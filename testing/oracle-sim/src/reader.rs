@@ -8,7 +8,6 @@ use crate::database::Database;
 use crate::dictionary::Knowledge;
 use crate::fault::ora;
 use crate::query::Wanted;
-use crate::record::RowChange;
 use crate::redo::{Log, Written};
 use crate::render;
 
@@ -110,7 +109,7 @@ impl Lane {
 }
 
 fn rows(database: &Database, added: &AddedLog, written: &Written, select: &Select) -> Vec<RedoRow> {
-    let names = |change: &RowChange| database.names(change, &select.knowledge);
+    let names = |table, version| database.names(table, version, &select.knowledge);
     let mut rows = render::rows(added.thread, written, added.is_online, &names);
     rows.retain(|row| select.wanted.wants(row));
     rows

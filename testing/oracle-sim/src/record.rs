@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use highwater_oracle::{ClientSession, Scn, TransactionKey, Verb};
 
+use crate::lob::LobRow;
+use crate::render::NO_ROW;
 use crate::table::Layout;
 use crate::value::{Row, Value};
 
@@ -29,11 +31,20 @@ pub(crate) struct RowChange {
     pub(crate) after: Option<Row>,
     /// Places of the columns that an update assigns.
     pub(crate) set: Vec<usize>,
+    /// Places of the large objects whose value after it the redo tells.
+    pub(crate) told_lobs: Vec<usize>,
+    /// Places of those that it changes without that.
+    pub(crate) lost_lobs: Vec<usize>,
     /// Whether it takes back an earlier change of its transaction.
     pub(crate) is_undo: bool,
 }
 
 impl RowChange {
+    /// The same where LogMiner does not know the ROWID yet.
+    pub(crate) fn without_row_id(&self) -> Self {
+        Self { row_id: NO_ROW.into(), ..self.clone() }
+    }
+
     /// The change that takes this one back.
     pub(crate) fn undone(&self) -> Self {
         Self {
@@ -68,6 +79,7 @@ pub(crate) enum Content {
     MissingScn,
     Ddl(Arc<DdlText>),
     Row(Arc<RowChange>),
+    Lob(Arc<LobRow>),
 }
 
 impl Content {
@@ -77,6 +89,7 @@ impl Content {
             |row: &Option<Row>| row.iter().flat_map(|row| row.iter()).map(length).sum::<u64>();
         match self {
             Self::Row(change) => 80 + image(&change.before) + image(&change.after),
+            Self::Lob(lob) => lob.bytes(),
             Self::SavepointEnd => 0,
             Self::Ddl(ddl) => 200 + ddl.sql.len() as u64,
             Self::Start | Self::Commit | Self::Rollback | Self::MissingScn => 60,

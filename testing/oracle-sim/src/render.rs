@@ -4,6 +4,7 @@ use highwater_oracle::{
     ObjectId, Operation, RedoAddress, RedoPoint, RedoRow, RedoThread, TransactionKey, Verb, Xid,
 };
 
+use crate::lob::LobRow;
 use crate::record::{Content, DdlText, RowChange, XidForm};
 use crate::redo::Written;
 use crate::statement::Names;
@@ -22,14 +23,21 @@ pub(crate) fn rows(
     thread: RedoThread,
     written: &Written,
     is_online: bool,
-    names: &dyn Fn(&RowChange) -> Names,
+    names: &dyn Fn(usize, u64) -> Names,
 ) -> Vec<RedoRow> {
     let mut rows = Vec::new();
     for (ssn, content) in written.record.rows.iter().enumerate() {
         let view = View { thread, written, ssn: ssn as u64, is_online };
         match content {
             Content::SavepointEnd if !is_online => {}
-            Content::Row(change) => rows.extend(split(view.data(change, names(change)))),
+            Content::Row(change) => {
+                let names = names(change.table, change.layout.version);
+                rows.extend(split(view.data(change, names)));
+            }
+            Content::Lob(lob) => {
+                let names = names(lob.table, lob.layout.version);
+                rows.extend(split(view.lob(lob, names)));
+            }
             _ => rows.push(view.control(content)),
         }
     }
@@ -102,7 +110,9 @@ impl View<'_> {
                 ..self.row(Operation::MissingScn, None)
             },
             Content::Ddl(ddl) => self.ddl(ddl),
-            Content::Rollback | Content::Row(_) => self.row(Operation::Rollback, Some("rollback")),
+            Content::Rollback | Content::Row(_) | Content::Lob(_) => {
+                self.row(Operation::Rollback, Some("rollback"))
+            }
         }
     }
 
@@ -113,6 +123,23 @@ impl View<'_> {
             object_version: ddl.version,
             owner: ddl.owner.clone(),
             table: ddl.table.clone(),
+            ..row
+        }
+    }
+
+    fn lob(&self, lob: &LobRow, names: Names) -> RedoRow {
+        let block = lob.block(names);
+        let row = self.row(lob.operation(), block.as_deref());
+        let named = |text: &str| (names != Names::Lost).then(|| text.to_owned());
+        let info = block.is_some().then(|| "LOB sql_redo not re-executable".to_owned());
+        RedoRow {
+            status: if block.is_some() { NOT_EXECUTABLE } else { 0 },
+            info,
+            object: ObjectId { number: lob.object, ..row.object },
+            object_version: lob.layout.version,
+            owner: named(&lob.layout.name.owner),
+            table: named(&lob.layout.name.table),
+            row_id: lob.row_id.to_string(),
             ..row
         }
     }
@@ -147,6 +174,9 @@ fn operation(change: &RowChange) -> Operation {
 
 /// A statement that is too long for one row goes on in the next, which has the same address.
 fn split(row: RedoRow) -> Vec<RedoRow> {
+    if row.sql_redo.as_ref().is_none_or(|sql| sql.len() <= ROW_CHARACTERS) {
+        return vec![row];
+    }
     let letters: Vec<char> = row.sql_redo.iter().flat_map(|sql| sql.chars()).collect();
     let pieces = letters.chunks(ROW_CHARACTERS);
     let last = pieces.len().saturating_sub(1);

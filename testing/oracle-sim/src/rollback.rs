@@ -44,6 +44,7 @@ impl Database {
     fn undo(&mut self, client: &Client, open: &mut OpenTransaction, kept: usize, form: Form) {
         while open.done.len() > kept {
             let Some(done) = open.done.pop() else { break };
+            open.lob_tail = None;
             let undo = Arc::new(done.change.undone());
             self.restore(&done);
             self.emit(client.thread, open, vec![Content::Row(undo)], form);

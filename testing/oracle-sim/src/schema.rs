@@ -77,11 +77,12 @@ impl Design {
 
 fn designs(settings: &SimulationSettings) -> Vec<Design> {
     let mut designs = vec![orders(), journal(), items()];
-    let by_quirk: [(Quirk, fn() -> Design); 4] = [
+    let by_quirk: [(Quirk, fn() -> Design); 5] = [
         (Quirk::SplitStatements, wide),
         (Quirk::Unsupported, exotic),
         (Quirk::Partitions, sales),
         (Quirk::IndexOrganised, prices),
+        (Quirk::LobPieces, docs),
     ];
     let wanted = by_quirk.into_iter().filter(|(quirk, _)| settings.has(*quirk));
     designs.extend(wanted.map(|(_, design)| design()));
@@ -98,6 +99,25 @@ fn sales() -> Design {
             Column::required("ID", ColumnType::NumberOf(10, 0)),
             Column::new("REGION", ColumnType::Varchar2(20)),
             Column::new("AMOUNT", ColumnType::NumberOf(12, 2)),
+        ],
+        key: vec![0],
+        logging: SupplementalLogging::All,
+    }
+}
+
+/// A table with large objects.
+fn docs() -> Design {
+    Design {
+        owner: CAPTURED_OWNER,
+        name: "DOCS",
+        kind: Kind::Heap,
+        columns: vec![
+            Column::required("ID", ColumnType::NumberOf(10, 0)),
+            Column::new("BODY", ColumnType::Clob),
+            Column::new("TITLE", ColumnType::Varchar2(60)),
+            Column::new("NOTE", ColumnType::NClob),
+            Column::new("SCAN", ColumnType::Blob),
+            Column::new("WRITTEN", ColumnType::Date),
         ],
         key: vec![0],
         logging: SupplementalLogging::All,

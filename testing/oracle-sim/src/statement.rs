@@ -30,9 +30,11 @@ impl RowChange {
         is_wanted && !is_lob
     }
 
-    /// Whether the statement tells the column's value after.
+    /// Whether the redo tells the column's value after.
     pub(crate) fn tells(&self, place: usize) -> bool {
+        let is_lob = self.layout.columns.get(place).is_some_and(|column| column.kind.is_lob());
         match self.verb {
+            _ if is_lob => self.told_lobs.contains(&place),
             Verb::Insert => true,
             Verb::Update => self.set.contains(&place) || self.names(place),
             Verb::Delete => false,
@@ -50,7 +52,11 @@ impl RowChange {
                 format!("delete from {} where ROWID = {}", writer.table(), quoted(&self.row_id))
             }
             (Verb::Delete, _) => {
-                format!("delete from {} where {}", writer.table(), self.condition(&writer, before))
+                format!(
+                    "delete from {} where {}",
+                    writer.table(),
+                    writer.condition(before, |place| self.names(place))
+                )
             }
             // The undo of an update has no WHERE.
             (Verb::Update, true) => {
@@ -60,7 +66,7 @@ impl RowChange {
                 "update {} set {} where {}",
                 writer.table(),
                 self.assignments(&writer, after),
-                self.condition(&writer, before)
+                writer.condition(before, |place| self.names(place))
             ),
         }
     }
@@ -72,44 +78,48 @@ impl RowChange {
         });
         terms.collect::<Vec<_>>().join(", ")
     }
-
-    fn condition(&self, writer: &Writer<'_>, row: &[Value]) -> String {
-        let terms =
-            row.iter().enumerate().filter(|(place, _)| self.names(*place)).map(|(place, value)| {
-                match value {
-                    None => format!("{} IS NULL", writer.column(place)),
-                    Some(_) => {
-                        format!("{} = {}", writer.column(place), writer.literal(place, value))
-                    }
-                }
-            });
-        terms.collect::<Vec<_>>().join(" and ")
-    }
 }
 
-struct Writer<'a> {
-    layout: &'a Layout,
-    object: u64,
-    names: Names,
+/// Writes by a dictionary.
+pub(crate) struct Writer<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) object: u64,
+    pub(crate) names: Names,
 }
 
 impl Writer<'_> {
-    fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         match self.names {
             Names::Lost => format!("\"UNKNOWN\".\"OBJ# {}\"", self.object),
             _ => format!("{}.{}", name(&self.layout.name.owner), name(&self.layout.name.table)),
         }
     }
 
-    fn column(&self, place: usize) -> String {
+    pub(crate) fn column(&self, place: usize) -> String {
         match (self.names, self.layout.columns.get(place)) {
             (Names::Known, Some(column)) => name(&column.name),
             _ => format!("\"COL {}\"", place + 1),
         }
     }
 
+    /// The values of a row by `and`, those that are named.
+    pub(crate) fn condition(&self, row: &[Value], names: impl Fn(usize) -> bool) -> String {
+        let named = row.iter().enumerate().filter(|(place, _)| names(*place));
+        let terms = named.map(|(place, value)| match value {
+            None => format!("{} IS NULL", self.column(place)),
+            Some(_) => format!("{} = {}", self.column(place), self.literal(place, value)),
+        });
+        terms.collect::<Vec<_>>().join(" and ")
+    }
+
     fn literal(&self, place: usize, value: &Value) -> String {
         match (value, self.layout.columns.get(place)) {
+            // A value that is empty, or too long for a literal.
+            (Some(value), Some(column))
+                if column.kind.is_lob() && (value.is_empty() || column.kind.is_large(value)) =>
+            {
+                column.kind.empty_lob().to_owned()
+            }
             (Some(value), Some(column)) if self.names == Names::Known => column.kind.literal(value),
             (Some(value), _) => format!("HEXTORAW('{}')", raw(value)),
             (None, _) => "NULL".to_owned(),

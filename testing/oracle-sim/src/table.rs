@@ -24,6 +24,26 @@ pub(crate) struct Layout {
     pub(crate) kind: Kind,
 }
 
+impl Layout {
+    /// Places of its large objects.
+    pub(crate) fn lobs(&self) -> Vec<usize> {
+        let columns = self.columns.iter().enumerate();
+        columns.filter(|(_, column)| column.kind.is_lob()).map(|(place, _)| place).collect()
+    }
+
+    /// Whether a value of an object is too long for a literal.
+    pub(crate) fn is_large(&self, place: usize, value: &str) -> bool {
+        self.columns.get(place).is_some_and(|column| column.kind.is_large(value))
+    }
+
+    /// The place of a column that is neither key nor object.
+    pub(crate) fn title(&self) -> usize {
+        let lobs = self.lobs();
+        let mut places = 0..self.columns.len();
+        places.find(|place| !self.key.contains(place) && !lobs.contains(place)).unwrap_or(0)
+    }
+}
+
 /// How rows are stored, which decides what their redo looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {

@@ -26,6 +26,9 @@ pub struct CommittedChange {
     pub before: Option<RowImage>,
     /// The row after, as far as the redo tells.
     pub after: Option<RowImage>,
+    /// Large objects that it changed without the redo telling their value: what they were does not
+    /// hold any more.
+    pub lost: Vec<String>,
 }
 
 /// A transaction that has committed and changed captured tables.
@@ -119,6 +122,11 @@ fn committed(change: &RowChange) -> CommittedChange {
             .unwrap_or_default(),
         before: change.before.as_ref().map(|row| image(layout, row, |place| change.names(place))),
         after: change.after.as_ref().map(|row| image(layout, row, |place| change.tells(place))),
+        lost: change
+            .lost_lobs
+            .iter()
+            .filter_map(|place| Some(layout.columns.get(*place)?.name.clone()))
+            .collect(),
     }
 }
 

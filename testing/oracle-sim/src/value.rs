@@ -69,8 +69,7 @@ impl ColumnType {
             }
             Self::DayToSecond => day_to_second(random),
             Self::Raw(length) => hexadecimal(random, length),
-            Self::Clob | Self::NClob => words(random, 80),
-            Self::Blob => hexadecimal(random, 40),
+            Self::Clob | Self::NClob | Self::Blob => self.small_lob(random).to_string(),
         }
     }
 }

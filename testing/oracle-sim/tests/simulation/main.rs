@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+mod lob;
 mod miner;
 mod quirk;
 mod reader;

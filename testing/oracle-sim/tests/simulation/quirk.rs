@@ -2,6 +2,7 @@
 
 mod control;
 mod instance;
+mod lobs;
 mod rows;
 mod simulated;
 mod tables;

@@ -52,7 +52,8 @@ impl<'a> Text<'a> {
         let (function, rest): (&'a str, _) = self.0.split_once('(').expect("a function");
         self.0 = rest;
         if self.eat(")") {
-            return Some(function.to_owned() + "()");
+            assert!(matches!(function, "EMPTY_CLOB" | "EMPTY_BLOB"), "{function}");
+            return Some(String::new());
         }
         let text = self.quoted('\'');
         if function == "TO_DATE" {
@@ -120,6 +121,57 @@ fn national(text: &str) -> String {
         }
     }
     String::from_utf16(&units).unwrap()
+}
+
+/// What a block does to a large object.
+#[derive(Debug)]
+pub(crate) enum Edit {
+    Write { offset: usize, data: String },
+    Trim(usize),
+    Erase,
+}
+
+/// Reads a block: the column, its row, and what is done.
+pub(crate) fn parse_block(sql: &str) -> (String, Values, Edit) {
+    let (head, rest) = sql.split_once("BEGIN\n select ").expect("a block");
+    assert!(head.starts_with("DECLARE \n"));
+    let mut text = Text(rest);
+    let column = text.quoted('"');
+    text.0 = &text.0[text.0.find(" from ").unwrap() + 6..];
+    text.table();
+    text.want(" where ");
+    let row = text.terms(" and ");
+    text.want(" for update;\n\n");
+    let edit = text.edit();
+    text.want("END;\n\n");
+    assert_eq!(text.0, "");
+    (column, row, edit)
+}
+
+impl Text<'_> {
+    fn edit(&mut self) -> Edit {
+        if self.eat("  dbms_lob.trim(") {
+            let (_, length) = self.0.split_once(", ").unwrap();
+            let (length, rest) = length.split_once(");\n").unwrap();
+            self.0 = rest;
+            return Edit::Trim(length.parse().unwrap());
+        }
+        if self.eat(" e_len := ") {
+            self.0 = &self.0[self.0.find(");\n").unwrap() + 3..];
+            return Edit::Erase;
+        }
+        self.want(" buf_");
+        self.0 = &self.0[self.0.find(" := ").unwrap() + 4..];
+        let is_raw = self.0.starts_with("HEXTORAW");
+        let data = self.value().unwrap();
+        self.0 = &self.0[self.0.find(", ").unwrap() + 2..];
+        let (amount, rest) = self.0.split_once(", ").unwrap();
+        let (offset, rest) = rest.split_once(", buf_").unwrap();
+        self.0 = &rest[rest.find(");\n").unwrap() + 3..];
+        let length = if is_raw { data.len() / 2 } else { data.chars().count() };
+        assert_eq!(amount.parse::<usize>().unwrap(), length);
+        Edit::Write { offset: offset.parse().unwrap(), data }
+    }
 }
 
 /// Reads a statement whole; gives its table, too.

@@ -8,6 +8,7 @@ use highwater_oracle_sim::{
     SimulationSettings, ThreadHistory,
 };
 
+use crate::lob;
 use crate::miner;
 use crate::reader::{Transaction, replay};
 
@@ -39,7 +40,8 @@ fn same(truth: &CommittedTransaction, read: &Transaction) {
         assert_eq!(operation, read.operation);
         assert_eq!(truth.table.to_string(), read.table);
         assert_eq!(truth.before, read.before);
-        assert_eq!(truth.after, read.after);
+        assert_eq!(truth.after, read.told());
+        assert_eq!(truth.lost, read.lost());
     }
 }
 
@@ -88,8 +90,11 @@ fn rows_give_what_was_committed_with_each_quirk() {
 fn rows_give_what_was_committed_with_all_quirks() {
     // The database does not go on while it is read: its tables would change.
     let goes_on = [Quirk::ClosedPdb, Quirk::LogSwitchInRead];
-    let still = || quirks().filter(|quirk| !goes_on.contains(quirk)).collect();
-    let all = |seed| SimulationSettings { quirks: still(), ..settings(seed) };
+    let still = || quirks().filter(|quirk| !goes_on.contains(quirk));
+    // Pieces of large objects cannot be put together without names.
+    let apart = |seed| [Quirk::LobPieces, Quirk::Ddl][usize::try_from(seed % 2).unwrap()];
+    let set = |seed| still().filter(|quirk| *quirk != apart(seed)).collect();
+    let all = |seed| SimulationSettings { quirks: set(seed), ..settings(seed) };
     (0..12).for_each(|seed| judge(all(seed)));
 }
 
@@ -161,6 +166,7 @@ fn apply(tables: &mut Tables, change: CommittedChange) {
     }
     if let Some(after) = change.after {
         row.extend(after);
+        change.lost.iter().for_each(|column| drop(row.remove(column)));
         assert!(rows.insert(key(&name, &row), row).is_none());
     }
 }
@@ -177,12 +183,18 @@ fn leads_to_tables(settings: SimulationSettings) {
             let columns: BTreeSet<_> =
                 now.map(|now| now.keys().cloned().collect()).unwrap_or_default();
             row.retain(|column, _| columns.contains(column));
-            for column in columns {
+            for column in columns.into_iter().filter(|it| !lob::COLUMNS.contains(&&**it)) {
                 row.entry(column).or_default();
             }
         }
-        replayed.sort();
-        rows.sort();
+        // The value of an object that was changed in part is not known.
+        replayed.sort_by_key(|row| key(&table, row));
+        rows.sort_by_key(|row| key(&table, row));
+        for (row, replayed) in rows.iter_mut().zip(&replayed) {
+            row.retain(|column, _| {
+                replayed.contains_key(column) || !lob::COLUMNS.contains(&&**column)
+            });
+        }
         assert_eq!(rows, replayed, "{table}");
     }
 }
