@@ -35,6 +35,7 @@ pub mod fuzz;
 mod generation;
 mod hold;
 mod hw;
+mod json;
 mod offset;
 mod record;
 mod sink;
@@ -54,6 +55,7 @@ pub use highwater_data::{DataError, Header, Schema, SchemaAndValue, Struct, Type
 pub use highwater_protocol::TopicPartition;
 pub use hold::{Claim, Fact, Hold};
 pub use hw::{HW_HEADER, Hw, HwError, RecordId};
+pub use json::Json;
 pub use offset::{Position, SourceOffset, SourcePartition};
 pub use record::{
     NEW_KEY_HEADER, OLD_KEY_HEADER, OtherKey, RecordKind, SourceItem, SourceRecord, ValueRecord,

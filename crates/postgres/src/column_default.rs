@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use highwater_connector::Json;
+
 use crate::column_form::{ColumnFacts, Form};
-use crate::json::Json;
 
 /// The JSON of a column's default under its form, if Debezium gives one.
 ///

@@ -1,14 +1,16 @@
 //! The form of one column under Debezium's modes: its Connect schema, and its values as JSON.
 
+use std::str::Utf8Error;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use highwater_connector::Json;
 
 use crate::decimal::Decimal;
 use crate::forms::{Binaries, Decimals, Forms, Intervals, Times};
 use crate::instant;
 use crate::interval::Interval;
 use crate::java_number;
-use crate::json::{Json, NotUtf8};
 use crate::shape::JsonKind;
 
 /// What a column is, as the catalog says.
@@ -267,12 +269,15 @@ impl Form {
 ///
 /// # Errors
 /// When it is not UTF-8.
-pub(crate) fn plain(json: &mut Json, kind: JsonKind, text: &[u8]) -> Result<(), NotUtf8> {
-    match kind {
-        JsonKind::Boolean => json.boolean(text),
-        JsonKind::Number => json.number(text),
-        JsonKind::String => json.bytes(text),
+pub(crate) fn plain(json: &mut Json, kind: JsonKind, text: &[u8]) -> Result<(), Utf8Error> {
+    let text = std::str::from_utf8(text)?;
+    match (kind, text) {
+        (JsonKind::Boolean, "t") => json.raw("true"),
+        (JsonKind::Boolean, "f") => json.raw("false"),
+        (JsonKind::Number, digits) => json.number(digits),
+        _ => json.string(text),
     }
+    Ok(())
 }
 
 /// Type of [`Form::FreeDecimal`] (`VariableScaleDecimal.java`).

@@ -3,10 +3,9 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use highwater_connector::{ColumnStates, OtherKey};
+use highwater_connector::{ColumnStates, Json, OtherKey};
 
 use crate::column_form::{Form, plain};
-use crate::json::Json;
 use crate::lsn::Lsn;
 use crate::name::TableName;
 use crate::pgoutput::{Cell, OldTuple, Tuple};

@@ -4,18 +4,19 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use highwater_connector::SourceOffset;
+use highwater_connector::{Json, SourceOffset};
 
 use crate::auth::Authentication;
+use crate::column_form::plain;
 use crate::filter::Filter;
 use crate::frame::{Frame, FrameBuffer};
-use crate::json::Json;
 use crate::name::TableName;
 use crate::offset::StoredOffset;
 use crate::pgoutput::{Decoder, cut_row};
 use crate::reader::{Wal, copy_data, cut};
 use crate::session::{server_error, text_row};
 use crate::settings::{Settings, definition};
+use crate::shape::JsonKind;
 use crate::{copy_text, timeline};
 
 /// A parser's name, and the function that gives it any bytes.
@@ -159,8 +160,8 @@ fn name(input: &[u8]) {
 /// Whatever the source sends for a value, what is written is JSON.
 fn json(input: &[u8]) {
     let mut json = Json::default();
-    for write in [Json::bytes, Json::boolean, Json::number] {
-        match write(&mut json, input) {
+    for kind in [JsonKind::String, JsonKind::Boolean, JsonKind::Number] {
+        match plain(&mut json, kind, input) {
             Ok(()) => {
                 let text = json.finish();
                 let read = serde_json::from_slice::<serde_json::Value>(&text);

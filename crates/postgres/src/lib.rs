@@ -65,7 +65,6 @@ mod holding;
 mod instant;
 mod interval;
 mod java_number;
-mod json;
 mod lsn;
 mod membership;
 mod name;

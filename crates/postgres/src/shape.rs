@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use highwater_connector::{Column, TableDescription};
+use highwater_connector::{Column, Json, TableDescription};
 
 use crate::column_form::Form;
-use crate::json::Json;
 use crate::name::TableName;
 use crate::pgoutput::{Relation, ReplicaIdentity};
 

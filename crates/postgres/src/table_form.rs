@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 
-use highwater_connector::{Column, ConnectorError, ErrorKind, TableDescription};
+use highwater_connector::{Column, ConnectorError, ErrorKind, Json, TableDescription};
 
 use crate::column_default::default_json;
 use crate::column_form::{ColumnFacts, Form};
 use crate::error::code;
 use crate::forms::Forms;
-use crate::json::Json;
 use crate::pgoutput::{Relation, ReplicaIdentity};
 use crate::shape::{Frame, Shape, ShapeColumn};
 

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use highwater_connector::{ColumnStates, HW_HEADER, Hw, STATES_HEADER, TableKey, qualified_name};
+use highwater_connector::{
+    ColumnStates, HW_HEADER, Hw, STATES_HEADER, TableKey, contained_name, qualified_name,
+};
 use highwater_kafka::ReadRecord;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -67,6 +69,8 @@ struct Source<'a> {
     schema: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     table: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pdb: Option<Cow<'a, str>>,
     #[serde(default)]
     ts_us: Option<i64>,
     #[serde(default)]
@@ -110,14 +114,15 @@ impl<'a> Change<'a> {
     }
 
     /// The qualified name of the table: schema and table, or database and table where the source
-    /// has no schemas. `None` for an event that concerns no table.
+    /// has no schemas, with the pluggable database in front where there is one. `None` for an event that concerns no table.
     pub(crate) fn qualified_table(&self) -> Option<Cow<'_, str>> {
-        let Source { db, schema, table, .. } = &self.envelope.source;
+        let Source { db, schema, table, pdb, .. } = &self.envelope.source;
         let table = table.as_deref().filter(|table| !table.is_empty())?;
         let qualifier = [schema, db].into_iter().flatten().find(|part| !part.is_empty());
-        Some(match qualifier {
-            Some(qualifier) => Cow::Owned(qualified_name(qualifier, table)),
-            None => Cow::Borrowed(table),
+        Some(match (qualifier, pdb) {
+            (Some(qualifier), Some(pdb)) => Cow::Owned(contained_name(pdb, qualifier, table)),
+            (Some(qualifier), None) => Cow::Owned(qualified_name(qualifier, table)),
+            (None, _) => Cow::Borrowed(table),
         })
     }
 

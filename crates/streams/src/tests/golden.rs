@@ -104,6 +104,14 @@ fn truncate_and_ddl() {
 }
 
 #[test]
+fn a_table_of_a_pluggable_database_is_named_with_it() {
+    let mark = Hw { table_version: None, ..hw(2, 1) };
+    let truncate = envelope(r#""op":"t""#).replace(r#""xmin":null"#, r#""pdb":"PDB1""#);
+    let shown = plain(&record(&mark, &truncate));
+    assert!(shown.contains(r#""qual_table":"PDB1.public.orders""#), "{shown}");
+}
+
+#[test]
 fn a_snapshot_begins_has_rows_and_ends() {
     const META: &str = r#""qual_table":"public.orders","op_ts":"2026-10-26T07:33:20.123456Z","pos":"...","csn":"00000000/00000001","#;
     let mark = |index| Hw { table_version: None, ..snapshot(index) };

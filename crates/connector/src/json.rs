@@ -1,4 +1,5 @@
-//! A JSON writer into one buffer that is used again and again.
+//! A JSON writer into one buffer that is used again and again: the keys and values of
+//! [`SourceRecord`](crate::SourceRecord)s are made with it.
 
 use std::fmt::Write as _;
 
@@ -7,13 +8,9 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 /// Room made at once, so that many records share one allocation.
 const BLOCK: usize = 64 * 1024;
 
-/// Bytes that are no UTF-8 and so no JSON text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NotUtf8;
-
 /// Writes one JSON text after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Json {
+pub struct Json {
     out: BytesMut,
     /// Whether strings are escaped as Jackson does.
     java: bool,
@@ -21,22 +18,22 @@ pub(crate) struct Json {
 
 impl Json {
     /// A writer whose strings are, byte for byte, those of Kafka Connect's converter.
-    pub(crate) fn java() -> Self {
+    pub fn java() -> Self {
         Self { java: true, ..Self::default() }
     }
 
     /// Text that already is JSON.
-    pub(crate) fn raw(&mut self, json: &str) {
+    pub fn raw(&mut self, json: &str) {
         self.out.extend_from_slice(json.as_bytes());
     }
 
     /// A whole number.
-    pub(crate) fn int(&mut self, number: i128) {
+    pub fn int(&mut self, number: i128) {
         self.raw(itoa::Buffer::new().format(number));
     }
 
     /// A string.
-    pub(crate) fn string(&mut self, text: &str) {
+    pub fn string(&mut self, text: &str) {
         self.out.put_u8(b'"');
         if self.java {
             self.escaped_as_jackson(text);
@@ -46,47 +43,22 @@ impl Json {
         self.out.put_u8(b'"');
     }
 
-    /// A string from bytes of the source.
-    ///
-    /// # Errors
-    /// When they are not UTF-8.
-    pub(crate) fn bytes(&mut self, text: &[u8]) -> Result<(), NotUtf8> {
-        self.string(std::str::from_utf8(text).map_err(|_| NotUtf8)?);
-        Ok(())
-    }
-
-    /// A boolean, which PostgreSQL writes as `t` or `f`; any other text as a string.
-    ///
-    /// # Errors
-    /// When it is not UTF-8.
-    pub(crate) fn boolean(&mut self, text: &[u8]) -> Result<(), NotUtf8> {
-        match text {
-            b"t" => self.raw("true"),
-            b"f" => self.raw("false"),
-            other => self.bytes(other)?,
-        }
-        Ok(())
-    }
-
     /// A number in the source's own digits, or a string where they are no JSON number.
-    ///
-    /// # Errors
-    /// When they are not UTF-8.
-    pub(crate) fn number(&mut self, digits: &[u8]) -> Result<(), NotUtf8> {
-        if is_number(digits) {
-            self.out.extend_from_slice(digits);
-            return Ok(());
+    pub fn number(&mut self, digits: &str) {
+        if is_number(digits.as_bytes()) {
+            self.raw(digits);
+        } else {
+            self.string(digits);
         }
-        self.bytes(digits)
     }
 
     /// Drops what was written since the last [`Json::finish`].
-    pub(crate) fn discard(&mut self) {
+    pub fn discard(&mut self) {
         self.out.clear();
     }
 
     /// What was written, without a copy.
-    pub(crate) fn finish(&mut self) -> Bytes {
+    pub fn finish(&mut self) -> Bytes {
         let text = self.out.split().freeze();
         if self.out.capacity() < 1024 {
             self.out.reserve(BLOCK);
@@ -214,7 +186,7 @@ mod tests {
         #[test]
         fn any_digits_give_valid_json(text in "[-+0-9.eE]{0,10}") {
             let mut json = Json::default();
-            json.number(text.as_bytes()).unwrap();
+            json.number(&text);
             let written = json.finish();
             prop_assert!(serde_json::from_slice::<serde_json::Value>(&written).is_ok());
             let number = serde_json::from_str::<serde_json::Number>(&text).is_ok();
