@@ -57,6 +57,8 @@ pub struct SourceRecord {
     pub value: Option<Bytes>,
     /// The other key, where the key of a row changed; sent as a header.
     pub other_key: Option<OtherKey>,
+    /// Further headers, by name, in order: what a source's readers know from another connector.
+    pub headers: Vec<(&'static str, Bytes)>,
     /// Where it stands in the source's history; sent as header `hw`.
     pub hw: Option<Hw>,
     /// Columns without a value; sent as header `hw.states` when it says something.

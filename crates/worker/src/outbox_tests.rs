@@ -19,6 +19,7 @@ fn record(kind: RecordKind, value: &str) -> SourceRecord {
         key: Some(Bytes::from_static(br#"{"id":7}"#)),
         value: Some(Bytes::from(value.to_owned())),
         other_key: None,
+        headers: Vec::new(),
         hw: None,
         states: ColumnStates::default(),
         position: Arc::new(position),
@@ -106,6 +107,22 @@ async fn the_other_key_of_a_row_goes_into_a_header() {
     let memory = writer.0.lock().unwrap();
     let header = ("__debezium.newkey".into(), Bytes::from_static(br#"{"id":8}"#));
     assert_eq!(memory.records[0].headers, [header]);
+}
+
+#[tokio::test]
+async fn further_headers_stand_behind_those_that_every_source_has() {
+    let writer = MemoryWriter::default();
+    let mut outbox = outbox(&writer, WIDE, FREE);
+    let other_key = Some(OtherKey::Old(Bytes::from_static(b"k")));
+    let headers = vec![("cdc.scn", "42".into()), ("cdc.xid", "1.2.3".into())];
+    let event = SourceRecord { other_key, headers, ..record(RecordKind::Event, "d") };
+    outbox.accept(event).await.unwrap();
+    let memory = writer.0.lock().unwrap();
+    let headers: Vec<(&str, &[u8])> =
+        memory.records[0].headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let expected: [(&str, &[u8]); 3] =
+        [("__debezium.oldkey", b"k"), ("cdc.scn", b"42"), ("cdc.xid", b"1.2.3")];
+    assert_eq!(headers, expected);
 }
 
 #[tokio::test]

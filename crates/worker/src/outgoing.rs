@@ -31,7 +31,8 @@ impl RecordLimit {
 /// The record as the log gets it, with what the ledger needs.
 pub(crate) fn outgoing(record: SourceRecord) -> (OutgoingRecord, Option<Hw>, Arc<dyn Position>) {
     let SourceRecord { topic, partition, key, value, other_key, hw, states, position, .. } = record;
-    let mut headers = Vec::with_capacity(2);
+    let further = record.headers;
+    let mut headers = Vec::with_capacity(2 + further.len());
     if let Some(hw) = &hw {
         headers.push((HW_HEADER.into(), Bytes::from(hw.encode())));
     }
@@ -40,6 +41,7 @@ pub(crate) fn outgoing(record: SourceRecord) -> (OutgoingRecord, Option<Hw>, Arc
     }
     let other_key = other_key.as_ref().map(OtherKey::header);
     headers.extend(other_key.map(|(name, key)| (name.into(), key)));
+    headers.extend(further.into_iter().map(|(name, value)| (name.into(), value)));
     (OutgoingRecord { topic, partition, key, value, headers }, hw, position)
 }
 

@@ -86,6 +86,7 @@ fn item(at: i64, boundary: bool) -> SourceItem {
         key: None,
         value: Some(Bytes::from(at.to_string())),
         other_key: None,
+        headers: Vec::new(),
         hw: None,
         states: ColumnStates::default(),
         position: position(at),
