@@ -10,6 +10,7 @@ mod address;
 mod change;
 mod committed;
 mod cursor;
+pub mod delivery;
 mod error;
 pub mod fuzz;
 mod layout;
