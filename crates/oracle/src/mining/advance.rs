@@ -133,3 +133,125 @@ impl Advance {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::LogPlace;
+
+    const ONE: RedoThread = RedoThread(1);
+    const TWO: RedoThread = RedoThread(2);
+
+    fn address(sequence: u64, block: u64) -> RedoAddress {
+        RedoAddress { sequence, block, byte: 16, ssn: 0 }
+    }
+
+    fn at(thread: RedoThread, scn: u64, address: RedoAddress) -> RedoPoint {
+        RedoPoint { thread, scn: Scn(scn), address: Some(address) }
+    }
+
+    fn log(thread: RedoThread, sequence: u64, first: u64, next: Scn) -> RedoLog {
+        RedoLog {
+            thread,
+            sequence,
+            first: Scn(first),
+            next,
+            name: String::new(),
+            place: LogPlace::Online,
+            begins_dictionary: false,
+            ends_dictionary: false,
+        }
+    }
+
+    fn resume(marks: Marks) -> Advance {
+        Advance::resume(Cursor { scn: Scn(100), marks })
+    }
+
+    fn threads(marks: &[(RedoThread, RedoAddress)]) -> Marks {
+        Marks::Threads(marks.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_mark_is_inclusive_until_a_row_of_its_thread_was_applied() {
+        let mut advance = resume(threads(&[(ONE, address(5, 9)), (TWO, address(3, 4))]));
+        assert!(!advance.is_applied(&at(ONE, 50, address(5, 9))));
+        assert!(advance.is_applied(&at(ONE, 500, address(5, 8))));
+        advance.apply(&at(ONE, 50, address(5, 9)));
+        assert!(advance.is_applied(&at(ONE, 50, address(5, 9))));
+        let inclusive: Vec<bool> =
+            advance.row_marks().iter().map(|mark| mark.is_inclusive).collect();
+        assert_eq!(inclusive, [false, true]);
+    }
+
+    #[test]
+    fn a_step_that_ends_before_the_row_at_the_mark_leaves_it_inclusive() {
+        for marks in [Marks::AnyThread(address(5, 9)), threads(&[(ONE, address(5, 9))])] {
+            let mut advance = resume(marks);
+            advance.complete(Scn(110), &[log(ONE, 5, 90, Scn::MAX)]);
+            assert!(!advance.is_applied(&at(ONE, 120, address(5, 9))));
+            assert_eq!(advance.cursor().mark(ONE), Some(address(5, 9)));
+            advance.complete(Scn(200), &[log(ONE, 5, 90, Scn(150)), log(ONE, 6, 150, Scn::MAX)]);
+            assert_eq!(
+                advance.row_marks(),
+                [RowMark {
+                    thread: Some(ONE),
+                    address: RedoAddress::start_of_log(6),
+                    is_inclusive: false
+                }]
+            );
+        }
+    }
+
+    #[test]
+    fn a_mark_without_a_thread_becomes_that_of_the_first_row() {
+        let mut advance = resume(Marks::AnyThread(address(5, 9)));
+        let inclusive = RowMark { thread: None, address: address(5, 9), is_inclusive: true };
+        assert_eq!(advance.row_marks(), [inclusive]);
+        advance.apply(&at(ONE, 100, address(5, 9)));
+        assert_eq!(advance.cursor().marks, threads(&[(ONE, address(5, 9))]));
+        assert!(advance.is_applied(&at(ONE, 100, address(5, 9))));
+    }
+
+    #[test]
+    fn a_thread_without_a_mark_is_told_by_scn() {
+        let advance = resume(threads(&[(ONE, address(5, 9))]));
+        assert!(advance.is_applied(&at(TWO, 99, address(900, 1))));
+        assert!(!advance.is_applied(&at(TWO, 100, address(1, 1))));
+    }
+
+    #[test]
+    fn the_mark_is_the_greatest_address_and_not_the_last() {
+        let mut advance = resume(Marks::None);
+        advance.apply(&at(ONE, 100, address(5, 9)));
+        advance.apply(&at(ONE, 101, address(5, 7)));
+        advance.apply(&RedoPoint { thread: ONE, scn: Scn(102), address: None });
+        assert_eq!(advance.cursor().mark(ONE), Some(address(5, 9)));
+    }
+
+    #[test]
+    fn a_quiet_thread_is_marked_where_its_log_begins() {
+        let mut advance = resume(Marks::None);
+        advance.apply(&at(ONE, 100, address(5, 9)));
+        let logs =
+            [log(ONE, 5, 90, Scn::MAX), log(TWO, 2, 90, Scn(105)), log(TWO, 3, 105, Scn::MAX)];
+        advance.complete(Scn(110), &logs);
+        let expected = threads(&[(ONE, address(5, 9)), (TWO, RedoAddress::start_of_log(3))]);
+        assert_eq!(*advance.cursor(), Cursor { scn: Scn(110), marks: expected });
+        // It wakes with a change from before, whose redo was held back.
+        assert!(!advance.is_applied(&at(TWO, 101, address(3, 1))));
+    }
+
+    #[test]
+    fn a_thread_whose_logs_were_read_to_their_end_waits_for_the_next() {
+        let mut advance = resume(Marks::None);
+        advance.complete(Scn(110), &[log(ONE, 5, 90, Scn(110))]);
+        assert_eq!(advance.cursor().mark(ONE), Some(RedoAddress::start_of_log(6)));
+    }
+
+    #[test]
+    fn the_scn_never_goes_back() {
+        let mut advance = resume(Marks::None);
+        advance.complete(Scn(40), &[]);
+        assert_eq!(advance.cursor().scn, Scn(100));
+    }
+}

@@ -71,3 +71,66 @@ pub fn unavailable_in_range_mode() -> OracleError {
 pub fn still_generic(table: &str) -> OracleError {
     unavailable(&format!("the dictionary in the redo does not know the columns of {table}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RedoThread;
+
+    /// Archived logs 1 to 6 of thread 1, ten SCNs each from 100 on.
+    fn logs(builds: &[(u64, u64)]) -> Vec<RedoLog> {
+        let log = |sequence: u64| RedoLog {
+            thread: RedoThread(1),
+            sequence,
+            first: Scn(90 + sequence * 10),
+            next: Scn(100 + sequence * 10),
+            name: format!("/arch/{sequence}"),
+            place: LogPlace::Archived { is_purged: false },
+            begins_dictionary: builds.iter().any(|build| build.0 == sequence),
+            ends_dictionary: builds.iter().any(|build| build.1 == sequence),
+        };
+        (1..=6).map(log).collect()
+    }
+
+    /// A step over log 6.
+    fn plan() -> Plan {
+        Plan { until: Scn(155), mined_until: Scn(160), start: Scn(150), logs: Vec::new() }
+    }
+
+    fn chosen(listed: &[RedoLog]) -> Result<Vec<u64>, OracleError> {
+        let threads = [ThreadState { thread: RedoThread(1), is_enabled: true, is_open: true }];
+        let logs = logs_with_dictionary(listed, &plan(), &threads, CaptureMode::Online)?;
+        Ok(logs.iter().map(|log| log.sequence).collect())
+    }
+
+    #[test]
+    fn the_newest_complete_build_is_taken_and_every_log_since() {
+        assert_eq!(chosen(&logs(&[(1, 2), (3, 4)])), Ok(vec![3, 4, 5, 6]));
+        assert_eq!(chosen(&logs(&[(2, 2)])), Ok(vec![2, 3, 4, 5, 6]));
+    }
+
+    #[test]
+    fn a_build_that_was_not_complete_when_the_step_begins_is_none() {
+        assert_eq!(chosen(&logs(&[(1, 2), (5, 6)])), Ok(vec![1, 2, 3, 4, 5, 6]));
+        let error = chosen(&logs(&[(5, 6)])).unwrap_err();
+        assert_eq!(error.code, Code::DictionaryUnavailable);
+    }
+
+    #[test]
+    fn a_build_whose_ends_are_deleted_gives_way_to_an_older_one() {
+        for gone in [2, 3] {
+            let mut listed = logs(&[(1, 1), (3, 4)]);
+            listed[gone].place = LogPlace::Archived { is_purged: true };
+            let error = chosen(&listed).unwrap_err();
+            assert_eq!(error.code, Code::DictionaryUnavailable, "a log since log 1 is deleted");
+        }
+    }
+
+    #[test]
+    fn a_log_that_is_gone_since_the_build_stops() {
+        let mut listed = logs(&[(2, 3)]);
+        listed.remove(4);
+        let error = chosen(&listed).unwrap_err();
+        assert!(error.what.contains("sequence 5"), "{error}");
+    }
+}

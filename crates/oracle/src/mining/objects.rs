@@ -97,3 +97,112 @@ impl CapturedObjects {
 pub(super) fn named_table(row: &RedoRow) -> Option<TableName> {
     Some(TableName { pdb: row.pdb.clone(), owner: row.owner.clone()?, table: row.table.clone()? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mining::fake::{row, table, transaction};
+    use crate::row::Operation;
+
+    fn id(number: u64) -> ObjectId {
+        ObjectId { container: 0, number }
+    }
+
+    fn listed(objects: &[(u64, &str)]) -> Vec<TableObject> {
+        let object =
+            |(number, name): &(u64, &str)| TableObject { id: id(*number), table: table(name) };
+        objects.iter().map(object).collect()
+    }
+
+    fn captured(objects: &[(u64, &str)]) -> CapturedObjects {
+        let include = [r"HR\.(EMP|DEPT|NEW)".to_owned()];
+        let mut captured = CapturedObjects::new(TableFilter::new(&include, &[], false).unwrap());
+        captured.refresh(listed(objects), None);
+        captured
+    }
+
+    fn row_of(number: u64, name: Option<&str>) -> RedoRow {
+        let row = row(1, 1, 1, Operation::Insert, transaction(1));
+        RedoRow { object: id(number), table: name.map(str::to_owned), ..row }
+    }
+
+    #[test]
+    fn partitions_belong_to_their_table_and_others_are_left_out() {
+        let objects = captured(&[(1, "EMP"), (2, "EMP"), (3, "OTHER")]);
+        assert_eq!(objects.ids(), [id(1), id(2)]);
+        assert_eq!(objects.tables().len(), 1);
+    }
+
+    #[test]
+    fn the_root_is_never_captured() {
+        let root = TableObject { id: ObjectId { container: 1, number: 9 }, table: table("EMP") };
+        let mut objects = captured(&[]);
+        assert_eq!(objects.refresh(vec![root], None), TableChanges::default());
+        assert!(objects.ids().is_empty());
+    }
+
+    #[test]
+    fn a_row_is_named_by_its_object_and_then_by_itself() {
+        let objects = captured(&[(1, "EMP")]);
+        assert_eq!(*objects.table_of(&row_of(1, None)).unwrap(), table("EMP"));
+        assert_eq!(*objects.table_of(&row_of(1, Some("WRONG"))).unwrap(), table("EMP"));
+        assert_eq!(*objects.table_of(&row_of(5, Some("SEEN"))).unwrap(), table("SEEN"));
+        assert_eq!(objects.table_of(&row_of(5, None)), None);
+    }
+
+    #[test]
+    fn a_table_that_is_dropped_ahead_stays_until_its_ddl_comes_by() {
+        let mut objects = captured(&[(1, "EMP"), (2, "DEPT")]);
+        let now = [(1, "EMP"), (3, "NEW")];
+        let changes = objects.refresh(listed(&now), Some(&table("NEW")));
+        assert_eq!(changes, TableChanges { added: vec![table("NEW")], removed: Vec::new() });
+        assert_eq!(objects.ids(), [id(1), id(2), id(3)]);
+        let changes = objects.refresh(listed(&now), Some(&table("DEPT")));
+        assert_eq!(changes, TableChanges { added: Vec::new(), removed: vec![table("DEPT")] });
+        assert_eq!(objects.ids(), [id(1), id(3)]);
+    }
+
+    #[test]
+    fn a_table_that_is_renamed_ahead_keeps_its_name_until_its_ddl_comes_by() {
+        for cause in ["EMP", "NEW"] {
+            let mut objects = captured(&[(1, "EMP"), (2, "DEPT")]);
+            let now = [(1, "NEW"), (2, "DEPT")];
+            objects.refresh(listed(&now), Some(&table("DEPT")));
+            assert_eq!(*objects.table_of(&row_of(1, None)).unwrap(), table("EMP"));
+            objects.refresh(listed(&now), Some(&table(cause)));
+            assert_eq!(*objects.table_of(&row_of(1, None)).unwrap(), table("NEW"));
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_renamed_out_of_the_patterns_leaves_with_its_ddl() {
+        let mut objects = captured(&[(1, "EMP")]);
+        objects.refresh(listed(&[(1, "ARCHIVE")]), None);
+        assert_eq!(objects.ids(), [id(1)]);
+        let changes = objects.refresh(listed(&[(1, "ARCHIVE")]), Some(&table("EMP")));
+        assert_eq!(changes.removed, [table("EMP")]);
+        assert!(objects.ids().is_empty());
+    }
+
+    #[test]
+    fn an_exchange_of_partitions_moves_objects_between_tables() {
+        let mut objects = captured(&[(1, "EMP"), (2, "DEPT")]);
+        objects.refresh(listed(&[(2, "EMP"), (1, "DEPT")]), Some(&table("EMP")));
+        assert_eq!(*objects.table_of(&row_of(1, None)).unwrap(), table("DEPT"));
+        assert_eq!(*objects.table_of(&row_of(2, None)).unwrap(), table("EMP"));
+    }
+
+    #[test]
+    fn a_ddl_of_columns_cuts_only_at_a_captured_table() {
+        let objects = captured(&[(1, "EMP")]);
+        let ddl = |name: Option<&str>, sql: &str| {
+            objects.is_cut_by(&RedoRow { sql_redo: Some(sql.to_owned()), ..row_of(1, name) })
+        };
+        assert!(ddl(Some("EMP"), "alter table emp add (c number)"));
+        assert!(ddl(None, "alter table emp add (c number)"));
+        assert!(!ddl(Some("OTHER"), "alter table other add (c number)"));
+        assert!(ddl(Some("OTHER"), "alter table other rename to emp"));
+        assert!(!ddl(Some("EMP"), "truncate table emp"));
+        assert!(objects.is_cut_by(&RedoRow { sql_redo: None, ..row_of(1, Some("OTHER")) }));
+    }
+}

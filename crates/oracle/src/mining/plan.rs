@@ -59,3 +59,66 @@ fn start(logs: &[RedoLog], cursor: &Cursor) -> Scn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::LogPlace;
+    use crate::{RedoAddress, RedoThread};
+    use std::collections::BTreeMap;
+
+    fn log(thread: u32, sequence: u64, first: u64, next: u64) -> RedoLog {
+        RedoLog {
+            thread: RedoThread(thread),
+            sequence,
+            first: Scn(first),
+            next: if next == 0 { Scn::MAX } else { Scn(next) },
+            name: String::new(),
+            place: LogPlace::Online,
+            begins_dictionary: false,
+            ends_dictionary: false,
+        }
+    }
+
+    fn inventory(logs: &[RedoLog], horizon: Scn) -> Inventory {
+        let mut threads: BTreeMap<RedoThread, Vec<RedoLog>> = BTreeMap::new();
+        logs.iter().for_each(|log| threads.entry(log.thread).or_default().push(log.clone()));
+        Inventory { threads, horizon }
+    }
+
+    fn marked(scn: u64) -> Cursor {
+        let marks = Marks::AnyThread(RedoAddress::start_of_log(1));
+        Cursor { scn: Scn(scn), marks }
+    }
+
+    #[test]
+    fn at_the_end_of_a_log_nothing_beyond_is_mined() {
+        let inventory = inventory(&[log(1, 1, 10, 20), log(1, 2, 20, 0)], Scn::MAX);
+        let plan = Plan::new(&inventory, &marked(15), Scn(20));
+        assert_eq!((plan.mined_until, plan.start, plan.logs.len()), (Scn(20), Scn(10), 1));
+        assert_eq!(plan.mining_start(false).end, Scn(19));
+    }
+
+    #[test]
+    fn a_log_that_goes_on_is_mined_to_its_end_and_the_others_as_far() {
+        let logs = [log(1, 1, 10, 20), log(1, 2, 20, 30), log(1, 3, 30, 40), log(2, 7, 5, 35)];
+        let plan = Plan::new(&inventory(&logs, Scn(35)), &marked(15), Scn(20));
+        assert_eq!((plan.mined_until, plan.start), (Scn(35), Scn(5)));
+        let sequences: Vec<_> = plan.logs.iter().map(|log| log.sequence).collect();
+        assert_eq!(sequences, [1, 2, 3, 7]);
+    }
+
+    #[test]
+    fn a_log_that_is_written_is_mined_without_an_end() {
+        let plan = Plan::new(&inventory(&[log(1, 1, 10, 0)], Scn::MAX), &marked(15), Scn(20));
+        assert_eq!(plan.mining_start(false).end, Scn::MAX);
+        assert!(plan.mining_start(true).logs.is_empty());
+    }
+
+    #[test]
+    fn a_start_from_an_scn_begins_there() {
+        let cursor = Cursor { scn: Scn(15), marks: Marks::None };
+        let plan = Plan::new(&inventory(&[log(1, 1, 10, 0)], Scn::MAX), &cursor, Scn(20));
+        assert_eq!(plan.start, Scn(15));
+    }
+}

@@ -185,3 +185,68 @@ impl<'a> Decoder<'a> {
         Some(TransactionKey { container, xid })
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::mining::fake::{row, transaction};
+    use proptest::prelude::*;
+
+    fn text() -> impl Strategy<Value = Option<String>> {
+        proptest::option::of("[a-zé'\u{0}]{0,9}")
+    }
+
+    prop_compose! {
+        pub(in super::super) fn any_row()(
+            numbers in any::<[u32; 8]>(),
+            code in any::<u16>(),
+            address in any::<Option<(u64, u64, u32, u64)>>(),
+            wide in any::<[u64; 4]>(),
+            flags in any::<[bool; 3]>(),
+            texts in prop::collection::vec(text(), 7),
+            row_id in "[A-Za-z]{0,18}",
+        ) -> StagedRow {
+            let address = address.map(|(sequence, block, byte, ssn)| {
+                RedoAddress { sequence, block, byte, ssn }
+            });
+            let mut row = row(1, 1, 1, Operation::from_code(code), transaction(1));
+            row.at = RedoPoint { thread: RedoThread(numbers[0]), scn: Scn(wide[0]), address };
+            row.transaction.xid.sequence = numbers[1];
+            (row.transaction.container, row.status) = (numbers[2], numbers[3]);
+            row.object = ObjectId { container: numbers[4], number: wide[1] };
+            (row.object_version, row.time_us) = (wide[2], wide[3].cast_signed());
+            (row.is_undo, row.is_continued) = (flags[0], flags[1]);
+            (row.session.number, row.session.serial) = (numbers[5], numbers[6]);
+            let mut texts = texts.into_iter();
+            for place in [&mut row.info, &mut row.pdb, &mut row.owner, &mut row.table,
+                          &mut row.user, &mut row.session.client_id, &mut row.sql_redo] {
+                *place = texts.next().flatten();
+            }
+            row.row_id = row_id;
+            if flags[2] { StagedRow::PartialRollback(row) } else { StagedRow::Whole(row) }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_read_back(row in any_row()) {
+            let mut bytes = Vec::new();
+            encode(&row, &mut bytes);
+            prop_assert_eq!(decode(&bytes), Some(row));
+        }
+
+        #[test]
+        fn what_is_cut_is_no_row(row in any_row(), cut in any::<prop::sample::Index>()) {
+            let mut bytes = Vec::new();
+            encode(&row, &mut bytes);
+            prop_assert_eq!(decode(&bytes[..cut.index(bytes.len())]), None);
+            bytes.push(0);
+            prop_assert_eq!(decode(&bytes), None);
+        }
+
+        #[test]
+        fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes);
+        }
+    }
+}

@@ -92,3 +92,91 @@ impl Xid {
         Self { sequence: Self::UNKNOWN_SEQUENCE, ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mining::fake::row;
+    use proptest::prelude::*;
+
+    fn key(slot: u32, sequence: u32) -> TransactionKey {
+        TransactionKey { container: 3, xid: Xid { usn: 5, slot, sequence } }
+    }
+
+    fn partial(slot: u32) -> TransactionKey {
+        key(slot, Xid::UNKNOWN_SEQUENCE)
+    }
+
+    fn resolved(slots: &mut Slots, operation: Operation, key: TransactionKey) -> Option<StagedRow> {
+        slots.resolve(row(1, 10, 1, operation, key))
+    }
+
+    #[test]
+    fn a_slot_names_the_transaction_that_is_open_in_it() {
+        let mut slots = Slots::new([key(0, 614), key(0, 610), key(1, 7)]);
+        let undo = resolved(&mut slots, Operation::Delete, partial(0)).unwrap();
+        assert!(matches!(undo, StagedRow::Whole(row) if row.transaction == key(0, 614)));
+        resolved(&mut slots, Operation::Commit, key(0, 614));
+        resolved(&mut slots, Operation::Insert, key(0, 615));
+        let undo = resolved(&mut slots, Operation::Delete, partial(0)).unwrap();
+        assert_eq!(undo.row().transaction, key(0, 615));
+    }
+
+    #[test]
+    fn a_slot_without_an_open_transaction_drops_the_row() {
+        let mut slots = Slots::new([key(0, 614)]);
+        resolved(&mut slots, Operation::Rollback, key(0, 614));
+        assert_eq!(resolved(&mut slots, Operation::Delete, partial(0)), None);
+        assert_eq!(resolved(&mut slots, Operation::Rollback, partial(2)), None);
+        assert_eq!(slots.dropped(), 2);
+    }
+
+    #[test]
+    fn a_partial_rollback_does_not_end_the_transaction() {
+        let mut slots = Slots::new([key(0, 614)]);
+        for _ in 0..2 {
+            let ended = resolved(&mut slots, Operation::Rollback, partial(0)).unwrap();
+            assert!(
+                matches!(ended, StagedRow::PartialRollback(row) if row.transaction == key(0, 614))
+            );
+        }
+    }
+
+    #[test]
+    fn containers_have_slots_of_their_own() {
+        let other = TransactionKey { container: 4, ..key(0, 614) };
+        let mut slots = Slots::new([other]);
+        assert_eq!(resolved(&mut slots, Operation::Delete, partial(0)), None);
+    }
+
+    #[test]
+    fn rows_without_a_transaction_pass_untouched() {
+        let mut slots = Slots::default();
+        let zero = TransactionKey::default();
+        let passed = resolved(&mut slots, Operation::Start, zero).unwrap();
+        assert_eq!(passed.row().transaction, zero);
+        assert_eq!(slots, Slots::default());
+    }
+
+    proptest! {
+        /// Transactions follow each other in a few slots; each of their rows may come partial.
+        #[test]
+        fn a_partial_row_reaches_its_own_transaction(
+            acts in prop::collection::vec((0_u32..3, 0_u8..4, any::<bool>()), 0..60),
+        ) {
+            let mut slots = Slots::default();
+            let mut open = BTreeMap::new();
+            for (number, (slot, act, is_partial)) in (1..).zip(acts) {
+                let is_new = !open.contains_key(&slot);
+                let own = *open.entry(slot).or_insert(key(slot, number));
+                let named = if is_partial && !is_new { partial(slot) } else { own };
+                let operation = if act == 0 { Operation::Commit } else { Operation::Update };
+                let got = resolved(&mut slots, operation, named).unwrap();
+                prop_assert_eq!(got.row().transaction, own);
+                if act == 0 {
+                    open.remove(&slot);
+                }
+            }
+        }
+    }
+}

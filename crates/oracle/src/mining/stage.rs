@@ -198,3 +198,110 @@ fn damaged(what: &str) -> OracleError {
         "check the volume of cdc.buffer.spill.dir and restart the task: the step is read again",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mining::row_codec::tests::any_row;
+    use proptest::prelude::*;
+    use std::io::SeekFrom;
+
+    fn staged(rows: &[StagedRow], max_bytes: usize) -> Stage {
+        let mut stage = Stage::new(max_bytes, None);
+        rows.iter().for_each(|row| stage.push(row.clone()).unwrap());
+        stage
+    }
+
+    fn some_rows(count: u64) -> Vec<StagedRow> {
+        let row = |number| {
+            let key = crate::mining::fake::transaction(1);
+            let operation = crate::row::Operation::Insert;
+            StagedRow::Whole(crate::mining::fake::row(1, number, number, operation, key))
+        };
+        (0..count).map(row).collect()
+    }
+
+    #[test]
+    fn memory_holds_what_it_may_and_the_file_the_rest() {
+        let rows = some_rows(10);
+        let max_bytes = rows[0].row().bytes() * 3;
+        let stage = staged(&rows, max_bytes);
+        assert_eq!((stage.memory.len(), stage.bytes()), (3, max_bytes));
+        let read = stage.finish().unwrap();
+        assert_eq!(read.len(), 10);
+        assert_eq!(read.collect::<Result<Vec<_>, _>>().unwrap(), rows);
+    }
+
+    #[test]
+    fn once_there_is_a_file_smaller_rows_go_to_it_too() {
+        let mut rows = some_rows(3);
+        let max_bytes = rows[0].row().bytes() * 2;
+        let StagedRow::Whole(large) = &mut rows[1] else { unreachable!() };
+        large.sql_redo = Some("x".repeat(max_bytes));
+        let read = staged(&rows, max_bytes).finish().unwrap();
+        assert_eq!(read.collect::<Result<Vec<_>, _>>().unwrap(), rows);
+    }
+
+    /// Changes the file behind the back of the rows.
+    fn damage(rows: &mut StagedRows, change: impl FnOnce(&mut File)) {
+        let file = rows.file.as_mut().unwrap().file.get_mut();
+        change(file);
+        file.rewind().unwrap();
+    }
+
+    fn first_error(rows: StagedRows) -> OracleError {
+        let read: Vec<_> = rows.collect();
+        assert!(read[..read.len() - 1].iter().all(Result::is_ok));
+        read.into_iter().next_back().unwrap().unwrap_err()
+    }
+
+    #[test]
+    fn a_changed_byte_anywhere_is_damage_and_ends_the_rows() {
+        let length = {
+            let rows = staged(&some_rows(2), 0).finish().unwrap();
+            rows.file.unwrap().bytes
+        };
+        for at in 0..length {
+            let mut rows = staged(&some_rows(2), 0).finish().unwrap();
+            damage(&mut rows, |file| {
+                let mut byte = [0];
+                file.seek(SeekFrom::Start(at)).unwrap();
+                file.read_exact(&mut byte).unwrap();
+                file.seek(SeekFrom::Start(at)).unwrap();
+                file.write_all(&[byte[0] ^ 0x41]).unwrap();
+            });
+            assert_eq!(first_error(rows).code, Code::Corruption, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_is_damage() {
+        let mut rows = staged(&some_rows(2), 0).finish().unwrap();
+        damage(&mut rows, |file| {
+            let length = file.metadata().unwrap().len();
+            file.set_len(length - 1).unwrap();
+        });
+        assert_eq!(first_error(rows).code, Code::Corruption);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        let mut stage = Stage::new(0, Some("/nowhere/at/all".into()));
+        let error = stage.push(some_rows(1).remove(0)).unwrap_err();
+        assert_eq!(error.code, Code::BufferExhausted);
+        assert!(error.what.contains("/nowhere/at/all"));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_back_in_order_within_the_bound(
+            rows in prop::collection::vec(any_row(), 0..20), max_bytes in 0_usize..4000,
+        ) {
+            let stage = staged(&rows, max_bytes);
+            let held: usize = stage.memory.iter().map(|row| row.row().bytes()).sum();
+            prop_assert!(held <= max_bytes && held == stage.bytes());
+            let read: Result<Vec<_>, _> = stage.finish().unwrap().collect();
+            prop_assert_eq!(read.unwrap(), rows);
+        }
+    }
+}

@@ -35,7 +35,6 @@ impl StatementJoin {
     /// Takes the next row of LogMiner.
     pub fn push(&mut self, mut row: RedoRow) {
         let goes_on = std::mem::take(&mut row.is_continued);
-        self.bytes += row.bytes();
         match self.unfinished.get(&chain(&row)).copied() {
             Some(number) => self.append(number, row, goes_on),
             None => self.begin(row, goes_on),
@@ -46,6 +45,7 @@ impl StatementJoin {
         if goes_on {
             self.unfinished.insert(chain(&row), self.first + self.waiting.len() as u64);
         }
+        self.bytes += row.bytes();
         self.waiting.push_back(Waiting { row, is_whole: !goes_on });
     }
 
@@ -53,7 +53,9 @@ impl StatementJoin {
         let index = usize::try_from(number - self.first).unwrap_or(usize::MAX);
         let Some(statement) = self.waiting.get_mut(index) else { return };
         let text = statement.row.sql_redo.get_or_insert_default();
-        text.push_str(piece.sql_redo.as_deref().unwrap_or_default());
+        let more = piece.sql_redo.as_deref().unwrap_or_default();
+        text.push_str(more);
+        self.bytes += more.len();
         if !goes_on {
             statement.is_whole = true;
             self.unfinished.remove(&chain(&piece));
@@ -82,5 +84,96 @@ impl StatementJoin {
     /// Bytes of memory that waiting rows take.
     pub const fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mining::fake::{row, transaction};
+    use crate::row::Operation;
+    use proptest::prelude::*;
+
+    fn piece(block: u64, text: &str, is_continued: bool) -> RedoRow {
+        let row = row(1, block, block, Operation::Insert, transaction(1));
+        RedoRow { sql_redo: Some(text.to_owned()), is_continued, ..row }
+    }
+
+    fn taken(join: &mut StatementJoin) -> Vec<String> {
+        std::iter::from_fn(|| join.pop()).map(|row| row.sql_redo.unwrap()).collect()
+    }
+
+    #[test]
+    fn pieces_become_one_row_and_what_is_behind_waits() {
+        let mut join = StatementJoin::default();
+        join.push(piece(1, "a", true));
+        join.push(piece(2, "x", false));
+        assert!(taken(&mut join).is_empty());
+        assert_eq!(join.unfinished().unwrap().scn.0, 1);
+        join.push(piece(1, "b", true));
+        join.push(piece(1, "c", false));
+        assert_eq!(taken(&mut join), ["abc", "x"]);
+        assert_eq!((join.unfinished(), join.bytes()), (None, 0));
+    }
+
+    #[test]
+    fn rows_of_one_address_are_statements_of_their_own_unless_they_go_on() {
+        let mut join = StatementJoin::default();
+        for text in ["a", "b"] {
+            join.push(piece(1, text, false));
+        }
+        assert_eq!(taken(&mut join), ["a", "b"]);
+    }
+
+    #[test]
+    fn threads_and_transactions_have_chains_of_their_own() {
+        let mut join = StatementJoin::default();
+        join.push(piece(1, "a", true));
+        let mut other = piece(1, "x", true);
+        other.at.thread = RedoThread(2);
+        join.push(other.clone());
+        join.push(RedoRow {
+            transaction: transaction(2),
+            is_continued: false,
+            ..piece(1, "y", false)
+        });
+        join.push(RedoRow { is_continued: false, ..other });
+        join.push(piece(1, "b", false));
+        assert_eq!(taken(&mut join), ["ab", "xx", "y"]);
+    }
+
+    #[test]
+    fn a_piece_without_text_adds_nothing() {
+        let mut join = StatementJoin::default();
+        join.push(RedoRow { sql_redo: None, ..piece(1, "", true) });
+        join.push(piece(1, "b", true));
+        join.push(RedoRow { sql_redo: None, ..piece(1, "", false) });
+        assert_eq!(taken(&mut join), ["b"]);
+    }
+
+    proptest! {
+        /// Statements of 1 to 4 pieces, interleaved at random.
+        #[test]
+        fn statements_come_whole_and_in_the_order_of_their_first_pieces(
+            counts in prop::collection::vec(1_usize..5, 1..12),
+            picks in prop::collection::vec(any::<prop::sample::Index>(), 60),
+        ) {
+            let mut left = counts.clone();
+            let mut begun: Vec<usize> = Vec::new();
+            let (mut join, mut got) = (StatementJoin::default(), Vec::new());
+            for pick in picks {
+                let open: Vec<usize> = (0..left.len()).filter(|it| left[*it] > 0).collect();
+                let Some(number) = open.get(pick.index(open.len().max(1))).copied() else { break };
+                if left[number] == counts[number] {
+                    begun.push(number);
+                }
+                left[number] -= 1;
+                join.push(piece(number as u64, &format!("{number};"), left[number] > 0));
+                got.extend(taken(&mut join));
+            }
+            let whole: Vec<String> = begun.iter().take_while(|it| left[**it] == 0)
+                .map(|it| format!("{it};").repeat(counts[*it])).collect();
+            prop_assert_eq!(got, whole);
+        }
     }
 }

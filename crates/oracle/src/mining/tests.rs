@@ -1,6 +1,8 @@
 //! Tests of the parts of mining together, against the database of [`fake`](super::fake).
 
 mod exactly_once;
+mod inventory;
+mod start;
 mod steps;
 
 use crate::row::RedoRow;
