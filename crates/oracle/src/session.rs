@@ -311,6 +311,13 @@ pub trait Session: Send {
     /// As every call of this trait.
     fn layout(&mut self, table: &TableName) -> Result<Option<TableLayout>, SessionError>;
 
+    /// The SCN at a time, in microseconds since 1970 (`TIMESTAMP_TO_SCN`); `None` where the database does
+    /// not map that time any more (ORA-08180), which is some days ago.
+    ///
+    /// # Errors
+    /// As every call of this trait.
+    fn scn_at(&mut self, time_us: i64) -> Result<Option<Scn>, SessionError>;
+
     /// Closes every connection and opens them again.
     ///
     /// # Errors

@@ -185,6 +185,10 @@ impl Session for SimSession {
         })
     }
 
+    fn scn_at(&mut self, time_us: i64) -> Result<Option<Scn>, SessionError> {
+        self.call(Call::ScnAt, |database| Ok(database.clock.scn_at(time_us)))
+    }
+
     fn reconnect(&mut self) -> Result<(), SessionError> {
         self.mining = None;
         self.generation = self.database.lock().generation;

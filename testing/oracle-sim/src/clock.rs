@@ -1,5 +1,7 @@
 //! The clocks of the database: SCN and time.
 
+use std::collections::BTreeMap;
+
 use highwater_oracle::Scn;
 
 use crate::random::Random;
@@ -13,11 +15,15 @@ const FIRST_SCN: u64 = 1_000_000;
 pub(crate) struct Clock {
     scn: u64,
     time_ms: i64,
+    /// The SCN at the beginning of each second that was seen.
+    seconds: BTreeMap<i64, u64>,
 }
 
 impl Clock {
-    pub(crate) const fn new() -> Self {
-        Self { scn: FIRST_SCN, time_ms: FIRST_TIME_MS }
+    pub(crate) fn new() -> Self {
+        let mut clock = Self { scn: FIRST_SCN, time_ms: FIRST_TIME_MS, seconds: BTreeMap::new() };
+        clock.note();
+        clock
     }
 
     /// `CURRENT_SCN`.
@@ -30,12 +36,26 @@ impl Clock {
         self.time_ms.div_euclid(1000) * 1_000_000
     }
 
+    /// `TIMESTAMP_TO_SCN`: `None` for a time before the first redo; of a time that is still to come the
+    /// current one.
+    pub(crate) fn scn_at(&self, time_us: i64) -> Option<Scn> {
+        if time_us > self.time_us() {
+            return Some(self.scn());
+        }
+        self.seconds.range(..=time_us).next_back().map(|(_, scn)| Scn(*scn))
+    }
+
+    fn note(&mut self) {
+        self.seconds.entry(self.time_us()).or_insert(self.scn);
+    }
+
     /// Time goes by between two actions.
     pub(crate) fn pass(&mut self, random: &mut Random) {
         self.time_ms = self.time_ms.saturating_add_unsigned(random.between(1, 400));
         if random.one_in(4) {
             self.scn += random.between(1, 3);
         }
+        self.note();
     }
 
     /// The SCN of a redo record: often that of the record before it.

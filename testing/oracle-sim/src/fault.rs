@@ -33,6 +33,8 @@ pub enum Call {
     TableObjects,
     /// `layout`.
     Layout,
+    /// `scn_at`.
+    ScnAt,
     /// `reconnect`.
     Reconnect,
 }

@@ -334,6 +334,10 @@ impl Session for Fake {
         Ok(None)
     }
 
+    fn scn_at(&mut self, _: i64) -> Result<Option<Scn>, SessionError> {
+        Ok(None)
+    }
+
     fn reconnect(&mut self) -> Result<(), SessionError> {
         self.reconnects += 1;
         Ok(())

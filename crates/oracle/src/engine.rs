@@ -1,0 +1,194 @@
+//! The engine: mines redo step by step, keeps open transactions, and delivers those that commit.
+//!
+//! It runs on a thread of its own and does one thing after the other. A step is read whole and then
+//! applied, so a failure while reading leaves nothing half done; what is asked of the database while a
+//! step is applied is asked again until it answers.
+
+mod applying;
+mod defining;
+mod emitting;
+mod house;
+mod lob_rows;
+mod opening;
+
+use std::time::{Duration, Instant};
+
+use highwater_connector::SourceRecord;
+use thiserror::Error;
+
+use crate::delivery::{Delivery, Output};
+use crate::mining::reconnect::Backoff;
+use crate::mining::table_filter::{ColumnFilter, TableFilter};
+use crate::mining::{Miner, MiningError, MiningSettings, StagedStep, Step};
+use crate::outlet::{Closed, Outlet};
+use crate::position::{OpenBounds, Progress};
+use crate::schema::{KeyRules, Layouts};
+use crate::session::{ErrorClass, Session, SessionError};
+use crate::transaction::buffer::{Buffer, BufferSettings};
+use crate::transaction::lob_assembler::{LobAssembler, LobSettings};
+use crate::{OracleError, TransactionKey};
+
+use house::House;
+pub use opening::EngineStart;
+
+/// How an engine works.
+#[derive(Clone, Debug)]
+pub struct EngineSettings {
+    /// How redo is mined.
+    pub mining: MiningSettings,
+    /// How much open transactions may hold.
+    pub buffer: BufferSettings,
+    /// How large objects are handled.
+    pub lobs: LobSettings,
+    /// How keys are chosen.
+    pub keys: KeyRules,
+    /// Which tables are captured.
+    pub tables: TableFilter,
+    /// Which columns are left out.
+    pub columns: ColumnFilter,
+    /// How records are made.
+    pub output: Output,
+    /// How long nothing may be delivered before a heartbeat is (`cdc.heartbeat.interval.ms`); `None`
+    /// for none.
+    pub heartbeat_interval: Option<Duration>,
+}
+
+/// Why an engine does not go on.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Stopped {
+    /// An error that a person or a restart has to cure.
+    #[error(transparent)]
+    Failed(#[from] OracleError),
+    /// The task was stopped.
+    #[error(transparent)]
+    Closed(#[from] Closed),
+}
+
+/// What a turn of the engine did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// A step was applied; more redo may be there.
+    Moved,
+    /// There was nothing to read, or it cannot be read now: wait a little.
+    Idle,
+}
+
+/// Mines one database and puts what commits into an outlet.
+pub struct Engine<O> {
+    settings: EngineSettings,
+    session: Box<dyn Session>,
+    miner: Miner,
+    layouts: Layouts,
+    buffer: Buffer,
+    lobs: LobAssembler,
+    progress: Progress,
+    delivery: Delivery,
+    outlet: O,
+    /// Made, and not put into the outlet so far.
+    records: Vec<SourceRecord>,
+    house: House,
+    backoff: Backoff,
+    lost: Option<Instant>,
+    is_replay: bool,
+}
+
+/// Records that are put into the outlet at once, about.
+const BATCH: usize = 256;
+
+impl<O: Outlet> Engine<O> {
+    /// Reads one step and applies it.
+    ///
+    /// # Errors
+    /// See [`Stopped`].
+    pub fn turn(&mut self) -> Result<Turn, Stopped> {
+        let read = self.read();
+        let turn = match read {
+            Ok(Step::Rows(step)) => {
+                self.lost = None;
+                self.backoff.reset();
+                self.apply(*step)?;
+                Turn::Moved
+            }
+            Ok(Step::Idle | Step::Retry(_) | Step::TimedOut | Step::Lagging { .. }) => Turn::Idle,
+            Err(MiningError::Session(error)) => {
+                self.recover(&error)?;
+                Turn::Moved
+            }
+            Err(MiningError::Stop(error)) => return Err(error.into()),
+        };
+        self.keep_house()?;
+        self.flush()?;
+        Ok(turn)
+    }
+
+    fn read(&mut self) -> Result<Step, MiningError> {
+        self.is_replay = false;
+        let step = self.miner.step(&mut *self.session, &mut open_keys(&self.buffer, &self.lobs))?;
+        let Step::Lagging { .. } = step else { return Ok(step) };
+        self.is_replay = true;
+        self.miner.replay(&mut *self.session, &mut open_keys(&self.buffer, &self.lobs))
+    }
+
+    fn apply(&mut self, mut step: StagedStep) -> Result<(), Stopped> {
+        self.meet_tables()?;
+        for row in step.rows.by_ref() {
+            self.row(row?)?;
+        }
+        self.miner.applied(step);
+        Ok(())
+    }
+
+    /// Asks the database, again and again while it is lost.
+    fn ask<T>(
+        &mut self,
+        mut question: impl FnMut(&mut dyn Session) -> Result<T, SessionError>,
+    ) -> Result<T, Stopped> {
+        loop {
+            match question(&mut *self.session) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => self.recover(&error)?,
+            }
+        }
+    }
+
+    /// Waits and connects again, after an error that this may cure.
+    fn recover(&mut self, error: &SessionError) -> Result<(), Stopped> {
+        if error.class != ErrorClass::Transient {
+            return Err(crate::mining::ora::stop(error).into());
+        }
+        let lost = *self.lost.get_or_insert_with(Instant::now);
+        let pause = self.backoff.next(lost.elapsed(), jitter(lost), error)?;
+        self.flush()?;
+        self.outlet.wait(pause)?;
+        match self.miner.reconnect(&mut *self.session) {
+            Ok(()) | Err(MiningError::Session(_)) => Ok(()),
+            Err(MiningError::Stop(error)) => Err(error.into()),
+        }
+    }
+
+    /// Points at or before all open work.
+    fn open_work(&self) -> OpenBounds {
+        self.buffer.open_bounds().chain(self.lobs.open().map(|(_, at)| at)).collect()
+    }
+
+    fn flush(&mut self) -> Result<(), Closed> {
+        if self.records.is_empty() { Ok(()) } else { self.outlet.put(&mut self.records) }
+    }
+
+    fn flush_if_full(&mut self) -> Result<(), Closed> {
+        if self.records.len() < BATCH { Ok(()) } else { self.flush() }
+    }
+}
+
+/// Open transactions, those whose only change waits for its large objects among them.
+fn open_keys<'a>(
+    buffer: &'a Buffer,
+    lobs: &'a LobAssembler,
+) -> impl Iterator<Item = TransactionKey> + 'a {
+    buffer.entries().map(|entry| entry.key()).chain(lobs.open().map(|(key, _)| key))
+}
+
+/// Some number, so that tasks which lost one database do not all come back at once.
+fn jitter(since: Instant) -> u32 {
+    since.elapsed().subsec_nanos().wrapping_mul(2_654_435_761)
+}
