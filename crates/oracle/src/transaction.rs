@@ -10,6 +10,17 @@ mod buffer_truth;
 mod emission;
 pub mod entry;
 mod fates;
+pub mod journal;
+mod journal_flush;
+pub mod journal_load;
+mod journal_payload;
+pub mod journal_record;
+#[cfg(test)]
+mod journal_restart;
+#[cfg(test)]
+mod journal_tests;
+#[cfg(test)]
+mod journal_world;
 pub mod lob_assembler;
 mod lob_change;
 mod lob_content;

@@ -91,10 +91,10 @@ impl Buffer {
             Some(entry) => entry,
             None => self.open(key, at, now)?,
         };
-        let is_new_thread = !entry.has_thread(at.thread);
+        let is_bound = entry.is_bound_in(at.thread);
         entry.add(change);
         let is_write_due = entry.is_write_due();
-        if is_new_thread {
+        if !is_bound {
             self.bounds.insert(key, &at);
         }
         self.keep_bound(key, is_write_due)
@@ -126,10 +126,10 @@ impl Buffer {
             self.counts.undo.unmatched += 1;
             return Ok(());
         };
-        let is_new_thread = !entry.has_thread(undo.at.thread);
+        let is_bound = entry.is_bound_in(undo.at.thread);
         entry.undo(undo)?;
         let is_write_due = entry.is_write_due();
-        if is_new_thread {
+        if !is_bound {
             self.bounds.insert(key, &undo.at);
         }
         self.keep_bound(key, is_write_due)
@@ -191,33 +191,27 @@ impl Buffer {
         Some(entry)
     }
 
-    /// Adds a transaction again as the journal has it: all of it is journaled.
+    /// Adds frames of a transaction again as the journal has them. Its START row precedes the first;
+    /// [`journaled`](Self::journaled) follows the last.
     ///
     /// # Errors
-    /// As [`add`](Self::add) and [`undo`](Self::undo), and those that the frames bring.
+    /// As [`add`](Self::add) and [`undo`](Self::undo).
     pub fn restore(
         &mut self,
         key: TransactionKey,
-        first: RedoPoint,
-        start: Option<Start>,
-        frames: impl IntoIterator<Item = Result<Frame, OracleError>>,
+        frames: impl IntoIterator<Item = Frame>,
         now: Instant,
     ) -> Result<(), OracleError> {
-        if let Some(start) = start {
-            self.start(key, start);
-        }
-        self.open(key, first, now)?;
         for frame in frames {
-            match frame? {
+            match frame {
                 Frame::Change(change) => self.add(key, change, now)?,
                 Frame::Undo(undo) => self.undo(key, &undo)?,
             }
         }
-        self.journaled(key);
         Ok(())
     }
 
-    /// All frames of a transaction are in the journal: a restart reads it from its last row only.
+    /// All frames of a transaction are in the journal: it holds no restart until the next one.
     pub fn journaled(&mut self, key: TransactionKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.bounds().for_each(|bound| self.bounds.remove(key, &bound));
@@ -422,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_holds_a_restart_at_its_first_row_or_at_the_last_in_the_journal() {
+    fn a_transaction_holds_a_restart_at_its_first_row_that_is_not_in_the_journal() {
         let mut held = buffer(u64::MAX, 0);
         let bounds = |held: &Held| held.buffer.open_bounds().collect::<Vec<_>>();
         insert(&mut held, 1, 3);
@@ -434,7 +428,7 @@ mod tests {
         assert_eq!(held.buffer.get(key(1)).unwrap().last_journaled(), Some(point(8)));
         insert(&mut held, 1, 9);
         drop(commit(&mut held, 2, 10));
-        assert_eq!(bounds(&held), [point(8)]);
+        assert_eq!(bounds(&held), [point(9)]);
         held.buffer.rollback(key(1));
         assert_eq!(bounds(&held), []);
     }
@@ -449,7 +443,9 @@ mod tests {
         held.buffer.undo(key(1), &Undo { at: at(9), ..recovery }).unwrap();
         assert_eq!(held.buffer.open_bounds().collect::<Vec<_>>(), [point(3), at(7)]);
         held.buffer.journaled(key(1));
-        assert_eq!(held.buffer.open_bounds().collect::<Vec<_>>(), [point(3), at(9)]);
+        assert_eq!(held.buffer.open_bounds().count(), 0);
+        insert(&mut held, 1, 10);
+        assert_eq!(held.buffer.open_bounds().collect::<Vec<_>>(), [point(10)]);
         held.buffer.rollback(key(1));
         assert_eq!(held.buffer.open_bounds().count(), 0);
     }
@@ -463,15 +459,19 @@ mod tests {
         }
         before.buffer.undo(key(1), &undo(9, Verb::Delete, ROW)).unwrap();
         let entry = before.buffer.get(key(1)).unwrap();
-        let (frames, started) = (entry.frames_to_journal().unwrap(), entry.start().cloned());
+        let mut frames = entry.frames_to_journal().unwrap().map(Result::unwrap);
         let mut after = buffer(0, u64::MAX);
-        after.buffer.restore(key(1), point(2), started, frames, Instant::now()).unwrap();
+        after.buffer.start(key(1), start("SCOTT"));
+        let first: Vec<Frame> = frames.by_ref().take(4).collect();
+        after.buffer.restore(key(1), first, Instant::now()).unwrap();
+        after.buffer.restore(key(1), frames, Instant::now()).unwrap();
+        after.buffer.journaled(key(1));
         let entry = after.buffer.get(key(1)).unwrap();
         assert!(!entry.has_frames_to_journal());
-        assert_eq!((entry.first(), entry.last_journaled()), (point(2), Some(point(9))));
-        assert_eq!(after.buffer.open_bounds().collect::<Vec<_>>(), [point(9)]);
+        assert_eq!((entry.first(), entry.last_journaled()), (point(3), Some(point(9))));
+        assert_eq!(after.buffer.open_bounds().count(), 0);
         let committed = commit(&mut after, 1, 10).unwrap();
-        assert_eq!((committed.first, committed.user.as_deref()), (point(2), Some("SCOTT")));
+        assert_eq!((committed.first, committed.user.as_deref()), (point(3), Some("SCOTT")));
         let expected: Vec<Change> = (3..8).map(|at| change(at, Verb::Insert, ROW)).collect();
         assert_eq!(read(committed), expected);
     }

@@ -29,9 +29,8 @@ pub struct Start {
 /// were taken back since: [`frames_to_journal`](Self::frames_to_journal) gives those that were added
 /// after the last flush, and `Buffer::journaled` says that they are all journaled now. Added in the
 /// same order, by `Buffer::restore`, they make the same transaction: an undo needs no resolved target.
-/// Once journaled, the transaction holds a restart at [`last_journaled`](Self::last_journaled) instead
-/// of at [`first`](Self::first): where that frame begins, with all pieces of its large objects to come,
-/// so that a restart reads the frame again whole and the journal's is left out.
+/// What is journaled holds no restart: from then on the transaction holds one at the first frame that
+/// is not, and while there is none not at all, however long it is idle.
 #[derive(Debug)]
 pub struct Entry {
     key: TransactionKey,
@@ -50,8 +49,8 @@ pub struct Entry {
 /// What a transaction wrote in one redo thread.
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    /// From where a restart has to read it.
-    bound: RedoPoint,
+    /// From where a restart has to read it: its first frame that is not journaled.
+    bound: Option<RedoPoint>,
     last: RedoPoint,
 }
 
@@ -97,7 +96,7 @@ impl Entry {
             opened,
             first,
             last: first,
-            spans: vec![Span { bound: first, last: first }],
+            spans: vec![Span { bound: Some(first), last: first }],
             log: FrameLog::default(),
             survivors: Survivors::default(),
             journaled: None,
@@ -190,14 +189,14 @@ impl Entry {
         self.start.as_ref().and_then(|start| start.user.clone())
     }
 
-    /// From where a restart has to read it, one point a thread.
+    /// From where a restart has to read it, one point at most a thread.
     pub(super) fn bounds(&self) -> impl Iterator<Item = RedoPoint> + '_ {
-        self.spans.iter().map(|span| span.bound)
+        self.spans.iter().filter_map(|span| span.bound)
     }
 
-    /// Whether rows of this thread are held.
-    pub(super) fn has_thread(&self, thread: RedoThread) -> bool {
-        self.spans.iter().any(|span| span.last.thread == thread)
+    /// Whether a restart has to read rows of this thread.
+    pub(super) fn is_bound_in(&self, thread: RedoThread) -> bool {
+        self.bounds().any(|bound| bound.thread == thread)
     }
 
     /// Adds a change.
@@ -227,8 +226,11 @@ impl Entry {
     fn reach(&mut self, at: RedoPoint) {
         self.last = at;
         match self.spans.iter_mut().find(|span| span.last.thread == at.thread) {
-            Some(span) => span.last = at,
-            None => self.spans.push(Span { bound: at, last: at }),
+            Some(span) => {
+                span.last = at;
+                span.bound.get_or_insert(at);
+            }
+            None => self.spans.push(Span { bound: Some(at), last: at }),
         }
     }
 
@@ -236,7 +238,7 @@ impl Entry {
     pub(super) fn journaled(&mut self) {
         self.journaled = Some(Journaled { frames: self.log.len(), last: self.last });
         for span in &mut self.spans {
-            span.bound = span.last;
+            span.bound = None;
         }
     }
 
