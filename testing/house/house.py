@@ -34,8 +34,8 @@ MAY_USE = {
 }
 TOP = "highwater"
 # What a crate's tests alone may use besides: the embedded log stands in for a cluster, and a test for one
-# that answers as it says.
-TESTS_MAY_USE = {"broker", "log", "protocol"}
+# that answers as it says; a simulated database stands in for Oracle.
+TESTS_MAY_USE = {"broker", "log", "oracle-sim", "protocol"}
 
 LONGEST_FILE = 900
 MEDIAN_FILE = 150

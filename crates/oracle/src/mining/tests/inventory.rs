@@ -318,7 +318,7 @@ proptest! {
             (Err(error), Some((thread, (code, sequence)))) => {
                 prop_assert_eq!(error.code, code);
                 prop_assert!(error.what.contains(&format!("thread {thread}")), "{}", error);
-                let is_first = error.what.contains(&format!("up to sequence"));
+                let is_first = error.what.contains("up to sequence");
                 let names = error.what.contains(&format!("sequence {sequence},"))
                     || error.what.contains(&format!("sequences {sequence} to"))
                     || error.what.contains(&format!("log {sequence} of"));
