@@ -15,6 +15,7 @@ mod national;
 mod relaxed;
 mod row;
 mod scanner;
+mod search;
 mod string_32k;
 mod written_column;
 mod xml;

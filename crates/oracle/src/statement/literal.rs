@@ -88,13 +88,14 @@ impl Literal<'_> {
 pub(super) fn literal<'a>(scanner: &mut Scanner<'a>) -> Result<Literal<'a>, StatementError> {
     match scanner.peek() {
         Some(b'\'') => {
-            let text = scanner.data(false)?.text();
-            joined(scanner, Literal::Text(text))
+            let text = Literal::Text(scanner.data(false)?.text());
+            if scanner.peek() == Some(b'|') { joined(scanner, text) } else { Ok(text) }
         }
         Some(b'/') => {
             hint(scanner)?;
             Ok(Literal::Json(Box::new(unhinted(scanner)?)))
         }
+        _ if scanner.keyword("NULL") => Ok(Literal::Null),
         _ => call(scanner),
     }
 }
@@ -126,7 +127,6 @@ fn call<'a>(scanner: &mut Scanner<'a>) -> Result<Literal<'a>, StatementError> {
     let Some(function) = Function::named(scanner.peek_word()) else { return constructor(scanner) };
     scanner.word();
     match function {
-        Function::Null => Ok(Literal::Null),
         Function::Unsupported if scanner.keyword("type") => Ok(Literal::Unsupported),
         Function::Unsupported => Err(value_expected(at)),
         Function::ToDate => dated(scanner),
@@ -155,7 +155,6 @@ fn call<'a>(scanner: &mut Scanner<'a>) -> Result<Literal<'a>, StatementError> {
 /// The words that a value may begin with.
 #[derive(Clone, Copy)]
 enum Function {
-    Null,
     Unsupported,
     ToDate,
     ToTimestamp,
@@ -170,8 +169,7 @@ enum Function {
 }
 
 impl Function {
-    const NAMES: [(&str, Self); 12] = [
-        ("NULL", Self::Null),
+    const NAMES: [(&str, Self); 11] = [
         ("TO_DATE", Self::ToDate),
         ("TO_TIMESTAMP", Self::ToTimestamp),
         ("TO_TIMESTAMP_TZ", Self::ToTimestampTz),
@@ -186,8 +184,10 @@ impl Function {
     ];
 
     fn named(word: &str) -> Option<Self> {
-        let is_named = |(name, _): &&(&str, Self)| name.eq_ignore_ascii_case(word);
-        Self::NAMES.iter().find(is_named).map(|(_, function)| *function)
+        let find = |is: fn(&str, &str) -> bool| {
+            Self::NAMES.iter().find(|(name, _)| is(name, word)).map(|(_, function)| *function)
+        };
+        find(|name, word| name == word).or_else(|| find(str::eq_ignore_ascii_case))
     }
 }
 

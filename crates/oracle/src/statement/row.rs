@@ -29,8 +29,8 @@ pub struct RowStatement<'a> {
     pub row_id: Option<Cow<'a, str>>,
 }
 
-/// A list of columns begins with room for so many.
-const COLUMNS: usize = 16;
+/// A list of columns begins with room for so many: what an allocator gives fast.
+const COLUMNS: usize = 12;
 
 /// Reads the text of an INSERT, UPDATE or DELETE. Whether it is the one that the operation code says, the
 /// caller compares.
@@ -194,8 +194,10 @@ pub(super) fn condition<'a>(
     loop {
         unalias(scanner, alias)?;
         let at = scanner.at();
-        if !scanner.keyword("rowid") {
+        if scanner.peek() == Some(b'"') {
             columns.push((scanner.name()?, compared(scanner)?));
+        } else if !scanner.keyword("ROWID") {
+            return Err(StatementError::unexpected(at, "a column or ROWID"));
         } else if row_id.replace(row_id_compared(scanner)?).is_some() {
             return Err(StatementError::unexpected(at, "ROWID once"));
         }
@@ -210,7 +212,7 @@ fn compared<'a>(scanner: &mut Scanner<'a>) -> Result<Literal<'a>, StatementError
         return literal(scanner);
     }
     let at = scanner.at();
-    if scanner.keyword("is") && scanner.keyword("null") {
+    if scanner.keyword("IS") && scanner.keyword("NULL") {
         return Ok(Literal::Null);
     }
     Err(StatementError::unexpected(at, "an equals sign or IS NULL"))

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr_iter, memrchr};
 
 use super::error::StatementError;
 use super::relaxed::Closing;
+use super::search::find;
 
 /// Reads tokens of a text, one after the other.
 #[derive(Clone)]
@@ -31,6 +32,7 @@ pub(super) struct Quoted<'a> {
 
 impl<'a> Quoted<'a> {
     /// The text as it is meant.
+    #[inline]
     pub(super) fn text(self) -> Cow<'a, str> {
         if self.is_doubled { Cow::Owned(single(self.raw, b'\'')) } else { Cow::Borrowed(self.raw) }
     }
@@ -59,6 +61,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Where the next token begins.
+    #[inline]
     pub(super) fn at(&mut self) -> usize {
         self.blanks();
         self.at
@@ -74,10 +77,12 @@ impl<'a> Scanner<'a> {
         &self.text[from..self.at]
     }
 
+    #[inline]
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    #[inline]
     fn blanks(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
             self.at += 1;
@@ -85,12 +90,14 @@ impl<'a> Scanner<'a> {
     }
 
     /// The first byte of the next token.
+    #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         self.blanks();
         self.byte()
     }
 
     /// Takes a mark if it is next.
+    #[inline]
     pub(super) fn eat(&mut self, mark: u8) -> bool {
         let is_next = self.peek() == Some(mark);
         self.at += usize::from(is_next);
@@ -116,6 +123,7 @@ impl<'a> Scanner<'a> {
         self.at += self.rest().chars().next().map_or(0, char::len_utf8);
     }
 
+    #[inline]
     pub(super) fn expect(
         &mut self,
         mark: u8,
@@ -140,15 +148,15 @@ impl<'a> Scanner<'a> {
         word
     }
 
-    /// Takes a keyword, in any case, if it is next.
+    /// Takes a keyword if it is next, in any case; that of LogMiner is told soonest.
+    #[inline]
     pub(super) fn keyword(&mut self, keyword: &str) -> bool {
         self.blanks();
         let bytes = self.text.as_bytes();
         let end = self.at + keyword.len();
-        let is_next = bytes
-            .get(self.at..end)
-            .is_some_and(|word| word.eq_ignore_ascii_case(keyword.as_bytes()))
-            && !bytes.get(end).copied().is_some_and(is_word);
+        let is_next = bytes.get(self.at..end).is_some_and(|word| {
+            word == keyword.as_bytes() || word.eq_ignore_ascii_case(keyword.as_bytes())
+        }) && !bytes.get(end).copied().is_some_and(is_word);
         if is_next {
             self.at = end;
         }
@@ -178,6 +186,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes a quoted literal, whose inner quotes are doubled.
+    #[inline]
     pub(super) fn quoted(&mut self) -> Result<Quoted<'a>, StatementError> {
         self.blanks();
         let open = self.at;
@@ -187,6 +196,7 @@ impl<'a> Scanner<'a> {
 
     /// Takes quoted data of a column. Under the relaxed reading its inner quotes may stand alone.
     /// `in_call` says that a bracket must close behind it.
+    #[inline]
     pub(super) fn data(&mut self, in_call: bool) -> Result<Quoted<'a>, StatementError> {
         let Some(closing) = self.closing else { return self.quoted() };
         let open = self.at();
@@ -226,11 +236,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes what stands before a quote that is not doubled, and the quote; `None` if there is none.
+    #[inline]
     fn until(&mut self, quote: u8) -> Option<Quoted<'a>> {
         let (from, bytes) = (self.at, self.text.as_bytes());
         let mut is_doubled = false;
         loop {
-            let end = self.at + memchr(quote, bytes.get(self.at..)?)?;
+            let end = find(quote, bytes, self.at)?;
             if bytes.get(end + 1) != Some(&quote) {
                 self.at = end + 1;
                 return Some(Quoted { raw: &self.text[from..end], from, is_doubled });
@@ -265,8 +276,21 @@ impl<'a> Scanner<'a> {
 
 /// Letters of an unquoted name. Those beyond ASCII may be in it too.
 const fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#') || byte >= 0x80
+    WORD[byte as usize]
 }
+
+const WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0_u8;
+    loop {
+        word[byte as usize] =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#') || byte >= 0x80;
+        match byte.checked_add(1) {
+            Some(next) => byte = next,
+            None => break word,
+        }
+    }
+};
 
 #[cfg(test)]
 mod tests {
