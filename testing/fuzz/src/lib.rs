@@ -27,6 +27,7 @@ pub fn entries() -> Vec<Entry> {
         highwater_connector::fuzz::ENTRIES,
         highwater_data::fuzz::ENTRIES,
         highwater_kafka::fuzz::ENTRIES,
+        highwater_oracle::fuzz::ENTRIES,
         highwater_postgres::fuzz::ENTRIES,
         highwater_transforms::fuzz::ENTRIES,
         highwater_worker::fuzz::ENTRIES,
