@@ -11,6 +11,7 @@ mod house;
 mod lob_rows;
 mod opening;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use highwater_connector::SourceRecord;
@@ -26,9 +27,8 @@ use crate::schema::{KeyRules, Layouts};
 use crate::session::{ErrorClass, Session, SessionError};
 use crate::transaction::buffer::{Buffer, BufferSettings};
 use crate::transaction::lob_assembler::{LobAssembler, LobSettings};
-use crate::{OracleError, TransactionKey};
+use crate::{OracleError, TableName, TransactionKey};
 
-use house::House;
 pub use opening::EngineStart;
 
 /// How an engine works.
@@ -86,17 +86,21 @@ pub struct Engine<O> {
     outlet: O,
     /// Made, and not put into the outlet so far.
     records: Vec<SourceRecord>,
-    house: House,
+    /// When something was delivered last.
+    said: Instant,
     backoff: Backoff,
+    /// Since when the database is lost.
     lost: Option<Instant>,
-    is_replay: bool,
+    /// Tables whose rows in the present step have an earlier layout than the dictionary's.
+    lagging: BTreeSet<TableName>,
 }
 
 /// Records that are put into the outlet at once, about.
 const BATCH: usize = 256;
 
 impl<O: Outlet> Engine<O> {
-    /// Reads one step and applies it.
+    /// Reads one step and applies it. After an error the engine is of no use any more: the step may be half
+    /// applied, and a new one goes on from the stored position.
     ///
     /// # Errors
     /// See [`Stopped`].
@@ -122,10 +126,10 @@ impl<O: Outlet> Engine<O> {
     }
 
     fn read(&mut self) -> Result<Step, MiningError> {
-        self.is_replay = false;
+        self.lagging.clear();
         let step = self.miner.step(&mut *self.session, &mut open_keys(&self.buffer, &self.lobs))?;
-        let Step::Lagging { .. } = step else { return Ok(step) };
-        self.is_replay = true;
+        let Step::Lagging { tables } = step else { return Ok(step) };
+        self.lagging = tables;
         self.miner.replay(&mut *self.session, &mut open_keys(&self.buffer, &self.lobs))
     }
 

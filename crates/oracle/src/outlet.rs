@@ -14,7 +14,7 @@ pub struct Closed;
 /// Takes the engine's records, in order. It waits where it is full, so that the engine never runs ahead of
 /// what can be stored.
 pub trait Outlet {
-    /// Takes records out of a list, all of them or none.
+    /// Takes records out of a list, from the first on.
     ///
     /// # Errors
     /// [`Closed`] when nobody takes them any more.

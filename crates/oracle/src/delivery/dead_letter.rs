@@ -114,9 +114,8 @@ impl DeadLetter {
 /// Whether columns of the table of a change are left out of records; of a version that is not known, they
 /// may be.
 pub(crate) fn has_excluded(layouts: &Layouts, change: &Change) -> bool {
-    let Ok(version) = layouts.numbered(&change.table, change.table_version) else { return true };
-    let mut columns = version.columns.iter();
-    columns.any(|column| layouts.is_excluded(&change.table, &column.name))
+    let version = layouts.numbered(&change.table, change.table_version);
+    version.map_or(true, |version| layouts.has_excluded(version))
 }
 
 impl Delivery {

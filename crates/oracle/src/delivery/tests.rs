@@ -19,7 +19,6 @@ mod own_records;
 mod properties;
 mod routing;
 mod snapshots;
-mod speed;
 mod splits;
 
 /// Microseconds of the commit of every transaction: 2024-05-06 07:08:09.123456.

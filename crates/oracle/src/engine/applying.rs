@@ -64,7 +64,7 @@ impl<O: Outlet> Engine<O> {
         table: Arc<TableName>,
         image: Image,
     ) -> Result<Change, OracleError> {
-        let current = self.layouts.current(&table).filter(|_| !self.is_replay);
+        let current = self.layouts.current(&table).filter(|_| !self.lagging.contains(&*table));
         let version = match current {
             Some(version) => version,
             None => self.layouts.at(&table, row.at.scn)?,
@@ -115,7 +115,9 @@ impl<O: Outlet> Engine<O> {
         if self.settings.output.on_decode_error == OnDecodeError::Fail {
             return Err(unsupported(row, &table).into());
         }
-        let has_excluded = true;
+        let version = self.layouts.current(&table);
+        // Of a table without a layout, columns may be left out.
+        let has_excluded = version.is_none_or(|version| self.layouts.has_excluded(version));
         let open = self.open_work();
         let position = self.progress.safe(&open, self.miner.cursor());
         let letter = DeadLetter::unsupported(row, &table, has_excluded);

@@ -9,31 +9,19 @@ use crate::outlet::Outlet;
 /// How often a position is offered to be stored while nothing is delivered (rule P1).
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// When something was said last.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct House {
-    pub(super) said: Instant,
-}
-
-impl House {
-    pub(super) fn new() -> Self {
-        Self { said: Instant::now() }
-    }
-}
-
 impl<O: Outlet> Engine<O> {
     pub(super) fn keep_house(&mut self) -> Result<(), Stopped> {
         if !self.records.is_empty() {
-            self.house.said = Instant::now();
+            self.said = Instant::now();
             return Ok(());
         }
-        let quiet = self.house.said.elapsed();
+        let quiet = self.said.elapsed();
         match self.settings.heartbeat_interval {
             Some(interval) if quiet >= interval => self.say_heartbeat(HeartbeatReason::Quiet),
             None if quiet >= IDLE_INTERVAL => {
                 let open = self.open_work();
                 let position = self.progress.safe(&open, self.miner.cursor());
-                self.house.said = Instant::now();
+                self.said = Instant::now();
                 self.outlet.idle(position)?;
             }
             _ => {}
@@ -50,7 +38,7 @@ impl<O: Outlet> Engine<O> {
             mined_to: Some(self.miner.cursor().scn),
         };
         self.records.push(self.delivery.heartbeat(&heartbeat, position, now_ms()));
-        self.house.said = Instant::now();
+        self.said = Instant::now();
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use highwater_connector::{SourceOffset, TableDescription};
 
-use super::house::House;
 use super::{BATCH, Engine, EngineSettings, Stopped};
 use crate::delivery::{Delivery, HeartbeatReason};
 use crate::mining::first_start::FirstStart;
@@ -63,10 +63,10 @@ impl<O: Outlet> Engine<O> {
             delivery: Delivery::new(settings.output.clone(), &start.tables),
             outlet,
             records: Vec::with_capacity(BATCH * 2),
-            house: House::new(),
+            said: Instant::now(),
             backoff: Backoff::new(settings.mining.retry_max_time),
             lost: None,
-            is_replay: false,
+            lagging: BTreeSet::new(),
             miner,
             settings,
         };
@@ -111,9 +111,11 @@ fn begin(
     };
     let position = Position::read(offset)?;
     position.check_identity(identity)?;
-    let scope = position
-        .floor()
-        .map(|floor| StartScope::new(floor.scn, floor.open_scn, floor.open.clone()));
+    let scope = position.floor().map(|StartFloor { scn, open_scn, open }| StartScope {
+        floor: *scn,
+        listed: *open_scn,
+        open: open.clone(),
+    });
     Ok((position, scope))
 }
 

@@ -54,7 +54,7 @@ impl FirstStart {
         let oldest = open.iter().map(|open| open.start).min();
         let from = oldest.map_or(listed, |oldest| oldest.min(listed));
         let keys: BTreeSet<_> = open.iter().map(|open| open.key).collect();
-        let scope = (from < floor).then(|| StartScope::new(floor, listed, keys));
+        let scope = (from < floor).then_some(StartScope { floor, listed, open: keys });
         Self { cursor: Cursor { scn: from, marks: Marks::None }, scope }
     }
 }

@@ -194,7 +194,7 @@ impl Miner {
             until: plan.until,
             dictionary: start.dictionary,
             before: &self.at,
-            scope: self.scope.clone(),
+            scope: self.scope.as_ref(),
             open,
             settings: &self.settings,
         });
@@ -291,7 +291,6 @@ impl Miner {
     /// A step was applied: the cursor moves.
     pub fn applied(&mut self, step: StagedStep) {
         self.at = step.after;
-        self.scope = step.scope_after;
         self.lagging = None;
         if let StepEnd::Cut(ddl) = step.ended_by {
             self.refresh = Some(*ddl);

@@ -6,7 +6,6 @@ use crate::{Cursor, RedoRow, TableName};
 
 use super::advance::Advance;
 use super::stage::StagedRows;
-use super::start_scope::StartScope;
 
 /// What came of a step.
 #[derive(Debug)]
@@ -50,7 +49,6 @@ pub struct StagedStep {
     /// Whether the range was read to its planned end.
     pub(super) is_whole: bool,
     pub(super) after: Advance,
-    pub(super) scope_after: Option<StartScope>,
 }
 
 impl StagedStep {

@@ -28,7 +28,7 @@ pub(super) struct ReadWith<'a> {
     pub(super) dictionary: Dictionary,
     /// The cursor, by which rows are told that were applied before.
     pub(super) before: &'a Advance,
-    pub(super) scope: Option<StartScope>,
+    pub(super) scope: Option<&'a StartScope>,
     /// Transactions that are open in the buffer.
     pub(super) open: &'a mut dyn Iterator<Item = TransactionKey>,
     pub(super) settings: &'a MiningSettings,
@@ -46,7 +46,7 @@ pub(super) struct StepReader<'a> {
     /// Bytes that rows may take which wait for the end of a statement.
     join_max_bytes: usize,
     slots: Slots,
-    scope: Option<StartScope>,
+    scope: Option<&'a StartScope>,
     stage: Stage,
     /// A row above the end of the step was seen.
     is_over: bool,
@@ -135,16 +135,16 @@ impl<'a> StepReader<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Whether the scope of a first start keeps a DDL; asking about one changes nothing.
-    fn keeps(&mut self, ddl: &RedoRow) -> bool {
-        self.scope.as_mut().is_none_or(|scope| scope.keeps(ddl))
+    /// Whether the scope of a first start keeps a row.
+    fn keeps(&self, row: &RedoRow) -> bool {
+        self.scope.is_none_or(|scope| scope.keeps(row))
     }
 
     /// Puts a row on the stage.
     pub(super) fn put(&mut self, row: RedoRow) -> Result<(), OracleError> {
         self.after.apply(&row.at);
         let Some(staged) = self.slots.resolve(row) else { return Ok(()) };
-        if self.scope.as_mut().is_some_and(|scope| !scope.keeps(staged.row())) {
+        if !self.keeps(staged.row()) {
             return Ok(());
         }
         if is_lagging(staged.row()) {
@@ -197,7 +197,6 @@ impl<'a> StepReader<'a> {
                 ended_by: reached.ended_by,
                 without_transaction: self.slots.dropped(),
                 after: self.after,
-                scope_after: self.scope,
             }))),
         }
     }

@@ -186,6 +186,12 @@ impl Layouts {
         (self.is_excluded)(table, column)
     }
 
+    /// Whether some column of a version is left out of what is captured.
+    pub fn has_excluded(&self, version: &LayoutVersion) -> bool {
+        let mut columns = version.columns.iter();
+        columns.any(|column| self.is_excluded(&version.table, &column.name))
+    }
+
     /// Drops versions that no row from `resume` on can have. Rows of transactions that began earlier
     /// and are kept elsewhere count, too.
     pub fn prune(&mut self, resume: &Cursor) {

@@ -159,7 +159,8 @@ fn what_a_start_keeps_is_not_forgotten_by_a_step_that_fails() {
     let settings = MiningSettings { start_scn: Some(Scn(101)), ..MiningSettings::default() };
     let mut first = first_start(&mut fake, &settings).unwrap();
     first.cursor.scn = Scn(100);
-    first.scope = Some(crate::mining::StartScope::new(Scn(150), Scn(100), [].into()));
+    first.scope =
+        Some(crate::mining::StartScope { floor: Scn(150), listed: Scn(100), open: [].into() });
     fake.scn = 120;
     let mut miner = super::miner(
         &mut fake,
