@@ -114,6 +114,9 @@ impl<'a> Keeper<'a> {
         match (self.is_last_of_producer(header), is_last) {
             (false, false) => Left::Nothing,
             _ if header.record_count == 0 => Left::AsItIs,
+            // Without its record it would tell neither the epoch that it brought nor its coordinator's, and a
+            // start that finds no snapshot would take batches of the epoch before. Kafka empties it.
+            (true, _) if header.is_control() => Left::AsItIs,
             // As Kafka has it: the greatest timestamp may be that of a record which is gone.
             (true, _) => Left::Written(batch.emptied(header.max_timestamp)),
             (false, true) => Left::Written(batch.emptied(-1)),

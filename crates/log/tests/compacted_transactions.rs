@@ -134,6 +134,33 @@ fn an_aborted_record_replaces_nothing_and_goes() {
     assert_eq!(keys(&bench.partition())[..2], due[..2]);
 }
 
+/// A marker that brought an epoch is all that the log holds of it, once the records before are gone.
+#[test]
+fn an_epoch_that_a_marker_brought_outlives_its_transaction_and_the_snapshots() {
+    let bench = Bench::new();
+    let partition = bench.topic(&SETTINGS);
+    partition.put(value(Some((7, 0)), "a", Some("1")));
+    let kind = MarkerKind::Abort;
+    let marker = EndMarker { producer_id: 7, producer_epoch: 1, kind, coordinator_epoch: 3 };
+    partition.append_marker(marker, NOW).unwrap();
+    for late in [0, 1, 2, 2000] {
+        partition.put(value(None, "d", Some("1")));
+        partition.roll().unwrap();
+        assert_eq!(bench.log.run_compaction(NOW + late), 1);
+    }
+    let of_seven = |partition: &Partition| {
+        let states = partition.producer_states();
+        let seven = states.iter().find(|state| state.producer_id == 7);
+        seven.map(|state| (state.producer_epoch, state.coordinator_epoch))
+    };
+    assert_eq!(of_seven(&partition), Some((1, 3)));
+    drop(partition);
+    let bench = without(bench, Some("snapshot"));
+    assert_eq!(of_seven(&bench.partition()), Some((1, 3)));
+    let late = bench.partition().try_put(value(Some((7, 1)), "a", Some("2")));
+    assert!(matches!(late, Err(LogError::InvalidProducerEpoch { current: 1, .. })), "{late:?}");
+}
+
 #[test]
 fn an_open_transaction_is_never_passed() {
     let bench = Bench::new();
