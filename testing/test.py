@@ -85,6 +85,10 @@ def cargo_tests(report):
     report.count("building the tests", time.monotonic() - started, 0, code != 0)
     if code:
         return
+    # Its binary and its examples are what the other parts run, which would build them with other features.
+    os.environ["HIGHWATER_BUILT"] = os.path.join(
+        os.environ.get("CARGO_TARGET_DIR", os.path.join(REPOSITORY, "target")), "debug"
+    )
     code, lines = lines_of(["cargo", "test", "--workspace", "--locked", "--no-fail-fast"])
     program, failures = "?", 0
     for line in lines:

@@ -63,6 +63,8 @@ def free_port():
 
 def binary_folder():
     """Where the tests' binary is built."""
+    if built := os.environ.get("HIGHWATER_BUILT"):
+        return built
     subprocess.run(["cargo", "build", "--locked", "-q", "-p", "highwater"], cwd=REPOSITORY, check=True)
     return os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(REPOSITORY, "target")), "debug")
 
