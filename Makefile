@@ -1,4 +1,4 @@
-.PHONY: help demo test soak bench-postgres bench-log bench-worker compat compat-connect compat-pipelines mutants-log fuzz docs dist
+.PHONY: help demo demo-oracle test soak bench-postgres bench-log bench-worker compat compat-connect compat-pipelines mutants-log fuzz docs dist
 
 # Where rustup puts cargo, also in a shell that was open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -10,6 +10,7 @@ help:
 	@echo "                   source; stays up for you to try things"
 	@echo "ONCE=1 make demo   the same, ending after the comparison"
 	@echo "KAFKA=apache make demo  the same on Apache Kafka; KAFKA=apache-sasl: over TLS and with a SCRAM login"
+	@echo "make demo-oracle   the same for the Oracle source, over a SIMULATED Oracle of two redo threads"
 	@echo "make test          everything that is checked: format, lints, tests, the demo and its four breaks"
 	@echo "make soak          the proofs of the log in full length: a night; SHARE=100 make soak: a hundredth of it"
 	@echo "make mutants-log   leaves out each sync and each cut of the log: a test must notice every one"
@@ -29,6 +30,10 @@ help:
 demo:
 	@testing/install/install.sh $(if $(KAFKA),test)
 	@python3 testing/demo/demo.py
+
+demo-oracle:
+	@testing/install/install.sh
+	@python3 testing/demo/oracle_demo.py
 
 test:
 	@testing/install/install.sh test compat

@@ -88,6 +88,11 @@ pub(crate) enum Command {
     /// Asks the server; where none answers, looks at settings, data folder, ports and limits here.
     /// Changes nothing. Exit code 1 when a finding is an error, 0 for warnings and notes.
     Doctor(DoctorFlags),
+    /// Look into what the Oracle source reads; needs no server and no database.
+    Oracle {
+        #[command(subcommand)]
+        command: OracleCommand,
+    },
     /// Print what an error code means and what to do; needs no server.
     Explain {
         /// The code, in any case, such as UNREACHABLE.
@@ -98,6 +103,31 @@ pub(crate) enum Command {
         /// For which shell.
         shell: clap_complete::Shell,
     },
+}
+
+/// `highwater oracle`
+#[derive(Debug, Subcommand)]
+pub(crate) enum OracleCommand {
+    /// Decode statements of LogMiner from standard input, one JSON object a line.
+    ///
+    /// A line has sql (SQL_REDO) and op_code (OPERATION_CODE), and where they matter csf_parts (the pieces of
+    /// a statement that goes on over several rows, in place of sql), rollback and status; id comes back in
+    /// the answer. Each answer is one line: what was read, or error with code, message and at, the byte of
+    /// the statement where it ended. A line that cannot be read stops nothing.
+    Decode {
+        /// How SQL_REDO writes a quote inside of a text, as cdc.decode.quoting.
+        #[arg(long, value_enum, default_value = "strict")]
+        quoting: QuotingArgument,
+    },
+}
+
+/// See `cdc.decode.quoting`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum QuotingArgument {
+    /// Twice, as SQL has it.
+    Strict,
+    /// Perhaps once, in texts above 4000 bytes.
+    Relaxed,
 }
 
 /// `highwater backup`

@@ -5,22 +5,23 @@ use std::path::{Path, PathBuf};
 
 use highwater_kafka::Bootstrap;
 
-use crate::server::{plugins, worker_config};
+use crate::server::{Plugins, worker_config};
 use crate::settings::{ALLOWED_PATHS, Settings};
 
 /// Files that are named, at most.
 const NAMED: usize = 10;
 
 /// What is wrong with the folders of connectors, a warning each.
-pub(crate) fn check(settings: &Settings) -> Vec<String> {
-    let connectors = settings.worker.connectors_dir().map(|folder| of_connectors(folder, settings));
+pub(crate) fn check(settings: &Settings, plugins: Plugins) -> Vec<String> {
+    let connectors =
+        settings.worker.connectors_dir().map(|folder| of_connectors(folder, settings, plugins));
     let files = settings.allowed_paths.iter().filter_map(of_files);
     connectors.into_iter().flatten().chain(files).collect()
 }
 
 /// A folder of connectors is there, and each of its files is one whose keys fit, as far as that can be
 /// said without a log and without what they lead to.
-fn of_connectors(folder: &Path, settings: &Settings) -> Vec<String> {
+fn of_connectors(folder: &Path, settings: &Settings, plugins: Plugins) -> Vec<String> {
     let said =
         |what: String| format!("warning CONNECTOR_FILE: {what}; the server starts without it");
     let log = || Bootstrap::from(&settings.kafka_listen.to_string());
@@ -67,7 +68,7 @@ mod tests {
             std::fs::write(at("highwater.toml"), text).unwrap();
             let flags =
                 ServerFlags { config: Some(at("highwater.toml")), ..ServerFlags::default() };
-            check(&settings::load(&flags).unwrap())
+            check(&settings::load(&flags).unwrap(), crate::plugins)
         };
         std::fs::create_dir_all(at("data")).unwrap();
         std::fs::create_dir_all(at("files")).unwrap();

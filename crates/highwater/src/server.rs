@@ -50,8 +50,11 @@ const STARTING: Duration = Duration::from_secs(2);
 /// HTTP connections take at most a tenth of the open files.
 const HTTP_FILES: u64 = 10;
 
+/// The connectors of a server, given where files may lie.
+pub type Plugins = fn(AllowedPaths) -> Vec<Plugin>;
+
 /// The connectors of this release: one line a system and direction.
-pub(crate) fn plugins(allowed: AllowedPaths) -> Vec<Plugin> {
+pub fn plugins(allowed: AllowedPaths) -> Vec<Plugin> {
     vec![
         Plugin::Source(Arc::new(PostgresConnector::new())),
         Plugin::Source(Arc::new(FileSourceConnector::new(allowed.clone()))),
@@ -59,7 +62,7 @@ pub(crate) fn plugins(allowed: AllowedPaths) -> Vec<Plugin> {
     ]
 }
 
-pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
+pub(crate) async fn run(flags: &ServerFlags, plugins: Plugins) -> Result<(), Failure> {
     let settings = settings::load(flags)?;
     if flags.check {
         let users = settings.users()?;
@@ -69,7 +72,7 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
             None => drop(settings.kafka_guard.open(&users)?),
         }
         output::line(&settings.text())?;
-        for warning in blocking(move || folders::check(&settings)).await? {
+        for warning in blocking(move || folders::check(&settings, plugins)).await? {
             output::note(&warning);
         }
         return Ok(());
@@ -79,7 +82,7 @@ pub(crate) async fn run(flags: &ServerFlags) -> Result<(), Failure> {
     // Before anyone is told that the server is up, and may ask it to stop.
     let mut asked = StopSignals::catch()?;
     let server = tokio::select! {
-        server = Server::start(&settings, log_levels, files) => server?,
+        server = Server::start(&settings, plugins, log_levels, files) => server?,
         () = asked.next() => {
             output::note("stopped while starting; the next start begins where this one did");
             return Ok(());
@@ -115,6 +118,7 @@ struct Server {
 impl Server {
     async fn start(
         settings: &Settings,
+        plugins: Plugins,
         log_levels: Arc<LogLevels>,
         files: OpenFiles,
     ) -> Result<Self, Failure> {
@@ -149,7 +153,8 @@ impl Server {
         };
         gate.readiness.enter(Phase::Worker);
         let worker =
-            watched(&gate, start_worker(settings, log_levels, &bootstrap, http_address)).await?;
+            watched(&gate, start_worker(settings, plugins, log_levels, &bootstrap, http_address))
+                .await?;
         gate.measure_tasks(worker.clone());
         gate.readiness.enter(Phase::Streams);
         let streams = watched(&gate, start_streams(settings, &bootstrap)).await?;
@@ -268,6 +273,7 @@ pub(crate) fn worker_config(
 
 async fn start_worker(
     settings: &Settings,
+    plugins: Plugins,
     log_levels: Arc<LogLevels>,
     bootstrap: &Bootstrap,
     http: SocketAddr,

@@ -7,6 +7,7 @@
 mod applying;
 mod defining;
 mod emitting;
+mod giving_up;
 mod house;
 mod lob_rows;
 mod opening;
@@ -25,9 +26,11 @@ use crate::outlet::{Closed, Outlet};
 use crate::position::{OpenBounds, Progress};
 use crate::schema::{KeyRules, Layouts};
 use crate::session::{ErrorClass, Session, SessionError};
+use crate::transaction::age::AgeLimit;
 use crate::transaction::buffer::{Buffer, BufferSettings};
 use crate::transaction::lob_assembler::{LobAssembler, LobSettings};
-use crate::{OracleError, TableName, TransactionKey};
+use crate::transaction::orphans::{OrphanSettings, OrphanWatch};
+use crate::{OracleError, Scn, TableName, TransactionKey};
 
 pub use opening::EngineStart;
 
@@ -46,6 +49,10 @@ pub struct EngineSettings {
     pub tables: TableFilter,
     /// Which columns are left out.
     pub columns: ColumnFilter,
+    /// How long transactions may be open.
+    pub age: AgeLimit,
+    /// When orphans are looked for.
+    pub orphans: OrphanSettings,
     /// How records are made.
     pub output: Output,
     /// How long nothing may be delivered before a heartbeat is (`cdc.heartbeat.interval.ms`); `None`
@@ -73,6 +80,23 @@ pub enum Turn {
     Idle,
 }
 
+/// How far an engine is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EngineProgress {
+    /// First SCN that was not read.
+    pub mined_to: Scn,
+    /// The least SCN that a restart reads from, once what was delivered is safe.
+    pub resume: Scn,
+    /// Open transactions with captured changes.
+    pub open_transactions: usize,
+    /// What they take in memory, bytes.
+    pub buffered_bytes: u64,
+    /// What they take on disk, bytes.
+    pub spilled_bytes: u64,
+    /// Whether the database cannot be asked now.
+    pub is_lost: bool,
+}
+
 /// Mines one database and puts what commits into an outlet.
 pub struct Engine<O> {
     settings: EngineSettings,
@@ -81,6 +105,7 @@ pub struct Engine<O> {
     layouts: Layouts,
     buffer: Buffer,
     lobs: LobAssembler,
+    orphans: OrphanWatch,
     progress: Progress,
     delivery: Delivery,
     outlet: O,
@@ -120,9 +145,22 @@ impl<O: Outlet> Engine<O> {
             }
             Err(MiningError::Stop(error)) => return Err(error.into()),
         };
+        self.give_up()?;
         self.keep_house()?;
         self.flush()?;
         Ok(turn)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> EngineProgress {
+        EngineProgress {
+            mined_to: self.miner.cursor().scn,
+            resume: self.progress.resume_scn(),
+            open_transactions: self.buffer.len(),
+            buffered_bytes: self.buffer.memory_bytes(),
+            spilled_bytes: self.buffer.spilled_bytes(),
+            is_lost: self.lost.is_some(),
+        }
     }
 
     fn read(&mut self) -> Result<Step, MiningError> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use highwater_connector::{ConnectorError, ErrorKind};
 use thiserror::Error;
 
 /// A stable code, one a condition; each has a page in the reference.
@@ -79,6 +80,33 @@ impl Code {
         }
     }
 
+    /// Who has to act.
+    pub const fn kind(self) -> ErrorKind {
+        match self {
+            Self::TransientDatabase
+            | Self::MiningStepRetry
+            | Self::MiningStalled
+            | Self::BufferExhausted
+            | Self::TransactionTooOld
+            | Self::OrphanTransaction
+            | Self::Privilege
+            | Self::SnapshotTooOld => ErrorKind::Source,
+            Self::LogGap
+            | Self::LogPurged
+            | Self::Topology
+            | Self::OrphanReleaseViolation
+            | Self::CommitBelowFloor => ErrorKind::Position,
+            Self::Decode
+            | Self::Corruption
+            | Self::LobTooLarge
+            | Self::JournalCorruption
+            | Self::DictionaryUnavailable
+            | Self::UnsupportedDdl
+            | Self::SchemaMismatch
+            | Self::NameCollision => ErrorKind::Data,
+        }
+    }
+
     /// Whether the task tries again by itself.
     pub const fn is_retried(self) -> bool {
         matches!(self, Self::TransientDatabase | Self::MiningStepRetry)
@@ -107,5 +135,14 @@ impl OracleError {
     /// An error with this code.
     pub fn new(code: Code, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { code, what: what.into(), remedy: remedy.into() }
+    }
+}
+
+impl From<OracleError> for ConnectorError {
+    fn from(OracleError { code, what, remedy }: OracleError) -> Self {
+        if code.is_retried() {
+            return Self { remedy, ..Self::again(code.text(), code.kind(), what) };
+        }
+        Self::stop(code.text(), code.kind(), what, remedy)
     }
 }

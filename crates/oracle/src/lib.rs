@@ -9,9 +9,11 @@
 mod address;
 mod change;
 mod committed;
+mod connector;
 mod cursor;
 pub mod delivery;
 pub mod engine;
+mod engine_thread;
 mod error;
 pub mod fuzz;
 mod layout;
@@ -23,14 +25,17 @@ mod row;
 pub mod schema;
 mod scn;
 mod session;
+mod sessions;
 pub mod settings;
 pub mod statement;
+mod task;
 pub mod transaction;
 mod transaction_key;
 
 pub use address::{AddressError, RedoAddress};
 pub use change::{Change, Image, LobColumn, LobValue, Verb};
 pub use committed::{Changes, Committed};
+pub use connector::OracleConnector;
 pub use cursor::{Cursor, Marks};
 pub use error::{Code, OracleError};
 pub use layout::{ColumnLayout, SupplementalLogging, TableLayout, TableName, UniqueIndex};
@@ -42,4 +47,5 @@ pub use session::{
     MiningStart, OpenMode, OpenTransaction, RedoLog, Role, RowMark, RowQuery, Session,
     SessionError, TableObject, ThreadState,
 };
+pub use sessions::Sessions;
 pub use transaction_key::{TransactionKey, TransactionKeyError, Xid};

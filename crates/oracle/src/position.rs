@@ -5,6 +5,7 @@
 //! prefix of the thread's COMMIT rows in redo order; across threads nothing is compared, so each has
 //! a [`Lane`] of its own.
 
+mod available;
 mod base;
 mod explain;
 mod fields;
@@ -28,11 +29,12 @@ use std::sync::Arc;
 
 use crate::{Code, Cursor, Identity, Marks, OracleError, RedoThread};
 
+pub use available::Available;
 pub use base::{Base, StartFloor};
 pub use lanes::{Acknowledged, CommitMark, CommitPoint, Lane, Lanes};
 pub use ledger::Released;
 pub use offset::FIELDS;
-pub use offset_change::{Available, judge};
+pub use offset_change::judge;
 pub use progress::Progress;
 pub use resume::{OpenBounds, ResumePoint};
 pub use skip::Skip;

@@ -1,6 +1,7 @@
 //! The configuration: what the keys of a connector mean.
 
 mod database;
+mod engine;
 mod fingerprint;
 mod keys;
 mod parts;
@@ -15,21 +16,21 @@ use std::time::Duration;
 use highwater_connector::{Config, Problem, Routing};
 
 use crate::Scn;
+use crate::delivery::OwnTopics;
 use crate::mining::{CaptureMode, MiningMode, MiningSettings};
 use crate::schema::{KeyRules, MissingKey};
 use crate::statement::Quoting;
+use crate::transaction::age::AgeLimit;
 use crate::transaction::buffer::BufferSettings;
 use crate::transaction::lob_assembler::{LobMode, LobSettings};
+use crate::transaction::orphans::OrphanSettings;
 
 pub use database::{DatabaseSettings, Target};
 pub use fingerprint::fingerprint;
 pub use keys::definition;
-pub use parts::{
-    JournalSettings, OnOrphan, OnTooOld, RecordSettings, StatementSettings, TableSettings,
-    TransactionSettings,
-};
+pub use parts::{JournalSettings, RecordSettings, StatementSettings, TableSettings};
 pub use problems::problems;
-pub use topics::OwnTopicNames;
+pub use topics::own_topics;
 
 /// A checked configuration.
 #[derive(Clone, Debug)]
@@ -48,14 +49,16 @@ pub struct Settings {
     pub buffer: BufferSettings,
     /// See [`JournalSettings`].
     pub journal: JournalSettings,
-    /// See [`TransactionSettings`].
-    pub transactions: TransactionSettings,
+    /// See [`AgeLimit`].
+    pub age: AgeLimit,
+    /// See [`OrphanSettings`].
+    pub orphans: OrphanSettings,
     /// See [`LobSettings`].
     pub lobs: LobSettings,
     /// See [`RecordSettings`].
     pub records: RecordSettings,
-    /// See [`OwnTopicNames`].
-    pub topics: OwnTopicNames,
+    /// See [`OwnTopics`].
+    pub topics: OwnTopics,
     /// How `SQL_REDO` writes a quote inside of a text.
     pub quoting: Quoting,
     /// After how long without a record a heartbeat stores the position; `None`: only at a start.
@@ -86,10 +89,11 @@ impl Settings {
             statements: StatementSettings::read(config).map_err(one)?,
             buffer: buffer(config),
             journal: JournalSettings::read(config),
-            transactions: TransactionSettings::read(config),
+            age: parts::age(config),
+            orphans: parts::orphans(config),
             lobs: lobs(config),
             records: RecordSettings::read(config),
-            topics: OwnTopicNames::read(config),
+            topics: own_topics(config),
             quoting: match config.text("cdc.decode.quoting") {
                 "relaxed" => Quoting::Relaxed,
                 _ => Quoting::Strict,

@@ -30,6 +30,7 @@ mod dictionary;
 mod dml;
 mod event;
 mod fault;
+mod folder;
 mod json;
 mod lob;
 mod lob_dml;
@@ -55,6 +56,7 @@ mod workload;
 
 pub use capture::{BetweenRows, SimSession};
 pub use fault::{Call, FaultPlan, Moment, ora};
+pub use folder::{FolderSettings, RunningDatabase, actions_of};
 pub use json::row_json;
 pub use quirk::{Quirk, Quirks};
 pub use schema::CAPTURED_OWNER;

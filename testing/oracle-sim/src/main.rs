@@ -1,16 +1,20 @@
 //! Prints what a simulated database has committed, as JSON lines.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use highwater_oracle_sim::{Quirk, Quirks, Simulation, SimulationSettings, row_json};
+use highwater_oracle_sim::{
+    FolderSettings, Quirk, Quirks, Simulation, SimulationSettings, actions_of, row_json,
+};
 
 const USAGE: &str = "oracle-sim history|tables [--seed N] [--actions N] [--threads N] [--pdbs N] \
-                     [--quirk NAME]... [--no-quirks]\n\
+                     [--quirk NAME]... [--no-quirks] [--folder FOLDER]\n\
                      history: committed transactions, thread by thread, by the redo order of their \
                      commits\n\
-                     tables: the committed rows of each table";
+                     tables: the committed rows of each table\n\
+                     --folder: of the database that lives there, as it is now";
 
 /// What is printed.
 #[derive(Clone, Copy)]
@@ -54,10 +58,21 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Arguments, Strin
             "--pdbs" => settings.pdbs = number(&option, words.next())?,
             "--quirk" => drop(settings.quirks.insert(quirk(words.next())?)),
             "--no-quirks" => settings.quirks = Quirks::new(),
+            "--folder" => read.take_folder(Path::new(&words.next().unwrap_or_default()))?,
             other => return Err(format!("{other} is no option")),
         }
     }
     Ok(read)
+}
+
+impl Arguments {
+    fn take_folder(&mut self, folder: &Path) -> Result<(), String> {
+        let read = FolderSettings::read(folder).and_then(|it| Ok((it, actions_of(folder)?)));
+        let told = |error| format!("{}: {error}", folder.display());
+        let (settings, actions) = read.map_err(told)?;
+        (self.settings, self.actions) = (settings.simulation, actions);
+        Ok(())
+    }
 }
 
 fn number<T: FromStr>(option: &str, word: Option<String>) -> Result<T, String> {

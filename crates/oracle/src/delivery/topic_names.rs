@@ -30,8 +30,6 @@ pub struct OwnTopics {
     pub ops: Arc<str>,
     /// Positions of a quiet database (`cdc.heartbeat.topic`).
     pub heartbeat: Arc<str>,
-    /// What an operator asks for (`cdc.signals.topic`).
-    pub signals: Arc<str>,
     /// Rows that could not be delivered (`cdc.dlq.topic`).
     pub dead_letters: Arc<str>,
     /// Open transactions (`cdc.txjournal.topic`).
@@ -47,7 +45,6 @@ impl OwnTopics {
         Self {
             ops: own("ops"),
             heartbeat: own("heartbeat"),
-            signals: own("signals"),
             dead_letters: own("dlq"),
             journal: own("txjournal"),
             schema: Arc::from(schema_topic(prefix)),
@@ -61,15 +58,14 @@ impl OwnTopics {
         vec![
             topic(&self.ops, days(7)),
             topic(&self.heartbeat, days(1)),
-            topic(&self.signals, days(7)),
             topic(&self.dead_letters, days(7)),
             topic(&self.journal, Keeps::Newest),
         ]
     }
 
-    fn all(&self) -> [&Arc<str>; 6] {
-        let Self { ops, heartbeat, signals, dead_letters, journal, schema } = self;
-        [ops, heartbeat, signals, dead_letters, journal, schema]
+    fn all(&self) -> [&Arc<str>; 5] {
+        let Self { ops, heartbeat, dead_letters, journal, schema } = self;
+        [ops, heartbeat, dead_letters, journal, schema]
     }
 }
 
@@ -240,7 +236,6 @@ mod tests {
         let expected = [
             ("shop.cdc.ops", false),
             ("shop.cdc.heartbeat", false),
-            ("shop.cdc.signals", false),
             ("shop.cdc.dlq", false),
             ("shop.cdc.txjournal", true),
         ]

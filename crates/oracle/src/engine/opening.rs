@@ -11,14 +11,15 @@ use crate::delivery::{Delivery, HeartbeatReason};
 use crate::mining::first_start::FirstStart;
 use crate::mining::reconnect::Backoff;
 use crate::mining::topology::Topology;
-use crate::mining::{Miner, MiningError, MiningFrom, StartScope};
+use crate::mining::{Miner, MiningFrom, StartScope};
 use crate::outlet::Outlet;
 use crate::position::{Position, Progress, ResumePoint, StartFloor};
 use crate::schema::{LayoutVersion, Layouts};
 use crate::session::Session;
 use crate::transaction::buffer::Buffer;
 use crate::transaction::lob_assembler::LobAssembler;
-use crate::{Code, OracleError, RedoThread};
+use crate::transaction::orphans::OrphanWatch;
+use crate::{OracleError, RedoThread};
 
 /// What an engine begins with.
 #[derive(Clone, Debug, Default)]
@@ -46,8 +47,8 @@ impl<O: Outlet> Engine<O> {
         let from =
             MiningFrom { cursor: position.cursor(), scope, identity: Some(position.base.identity) };
         let filter = settings.tables.clone();
-        let miner =
-            Miner::new(&mut *session, settings.mining.clone(), filter, from).map_err(stop)?;
+        let miner = Miner::new(&mut *session, settings.mining.clone(), filter, from)
+            .map_err(OracleError::from)?;
         let progress = Progress::start(position, &threads(miner.topology()))?;
         let columns = settings.columns.clone();
         let is_excluded = move |table: &_, column: &str| columns.excludes(table, column);
@@ -59,6 +60,7 @@ impl<O: Outlet> Engine<O> {
             layouts,
             buffer: Buffer::new(&settings.buffer)?,
             lobs: LobAssembler::new(settings.lobs),
+            orphans: OrphanWatch::new(settings.orphans, Instant::now()),
             progress,
             delivery: Delivery::new(settings.output.clone(), &start.tables),
             outlet,
@@ -96,10 +98,11 @@ fn begin(
     session: &mut dyn Session,
     offset: Option<&SourceOffset>,
 ) -> Result<(Position, Option<StartScope>), Stopped> {
-    let topology = Topology::probe(session, &settings.mining, None).map_err(stop)?;
+    let topology = Topology::probe(session, &settings.mining, None).map_err(OracleError::from)?;
     let identity = topology.database.identity;
     let Some(offset) = offset else {
-        let first = FirstStart::take(session, &settings.mining, &topology).map_err(stop)?;
+        let first =
+            FirstStart::take(session, &settings.mining, &topology).map_err(OracleError::from)?;
         let floor = first.scope.as_ref().map(|scope| StartFloor {
             scn: scope.floor,
             open_scn: scope.listed,
@@ -121,17 +124,4 @@ fn begin(
 
 fn threads(topology: &Topology) -> BTreeSet<RedoThread> {
     topology.enabled.iter().copied().collect()
-}
-
-/// At a start a lost database stops the task, which is tried again by itself.
-fn stop(error: MiningError) -> OracleError {
-    match error {
-        MiningError::Stop(error) => error,
-        MiningError::Session(error) => OracleError::new(
-            Code::TransientDatabase,
-            format!("the database cannot be asked: {error}"),
-            "bring back the database, its listener and the network between; the task tries again by \
-             itself",
-        ),
-    }
 }

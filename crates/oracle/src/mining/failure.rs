@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::OracleError;
 use crate::session::{ErrorClass, RedoLog, SessionError};
+use crate::{Code, OracleError};
 
 use super::ora;
 
@@ -28,6 +28,24 @@ impl MiningError {
                 Self::Stop(ora::stop(&error))
             }
             other => other,
+        }
+    }
+}
+
+/// Of a task that does not run yet: a lost database stops it, and it is tried again by itself.
+impl From<MiningError> for OracleError {
+    fn from(error: MiningError) -> Self {
+        match error {
+            MiningError::Stop(error) => error,
+            MiningError::Session(error) if error.class != ErrorClass::Transient => {
+                ora::stop(&error)
+            }
+            MiningError::Session(error) => Self::new(
+                Code::TransientDatabase,
+                format!("the database cannot be asked: {error}"),
+                "bring back the database, its listener and the network between; the task tries again \
+                 by itself",
+            ),
         }
     }
 }

@@ -87,6 +87,31 @@ pub fn choose(
     Ok(Inventory { threads, horizon })
 }
 
+/// For each enabled thread the first SCN from which its logs can be read without a hole.
+pub fn oldest(
+    listed: &[RedoLog],
+    threads: &[ThreadState],
+    capture: CaptureMode,
+) -> BTreeMap<RedoThread, Scn> {
+    let enabled = threads.iter().filter(|state| state.is_enabled).map(|state| state.thread);
+    enabled
+        .filter_map(|thread| Some((thread, first_whole(&copies(listed, thread, capture))?)))
+        .collect()
+}
+
+/// The beginning of the oldest log behind which none is missing.
+fn first_whole(copies: &BTreeMap<u64, &RedoLog>) -> Option<Scn> {
+    let mut oldest: Option<&RedoLog> = None;
+    for log in copies.values().rev() {
+        let is_next = oldest.is_none_or(|later| log.sequence + 1 == later.sequence);
+        if !is_next || matches!(log.place, LogPlace::Archived { is_purged: true }) {
+            break;
+        }
+        oldest = Some(log);
+    }
+    oldest.map(|log| log.first)
+}
+
 fn taking_part(listed: &[RedoLog], need: &Need<'_>) -> BTreeSet<RedoThread> {
     let enabled = need.threads.iter().filter(|state| state.is_enabled).map(|state| state.thread);
     let with_redo = listed.iter().filter(|log| holds_redo(log, need.cursor));

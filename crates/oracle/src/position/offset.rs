@@ -149,8 +149,8 @@ fn check_version(fields: Fields<'_>) -> Result<(), OracleError> {
 }
 
 fn base(fields: Fields<'_>) -> Result<Base, OracleError> {
-    let number = |field| Ok(fields.number(field)?.unwrap_or(0));
-    let text = |field| Ok(fields.text(field)?.map(str::to_owned));
+    let number = |field| Ok::<_, OracleError>(fields.number(field)?.unwrap_or(0));
+    let text = |field| Ok::<_, OracleError>(fields.text(field)?.map(str::to_owned));
     Ok(Base {
         identity: Identity { dbid: number("dbid")?, resetlogs: Scn(number("resetlogs_scn")?) },
         journal_generation: number("journal_generation")?,

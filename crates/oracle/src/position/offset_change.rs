@@ -1,25 +1,12 @@
 //! Whether an operator may move a stored offset (rule P8).
 
-use std::collections::BTreeMap;
-
 use highwater_connector::{OffsetChange, OffsetVerdict, SourceOffset};
 
-use super::{FIELDS, Lane, Position, ResumePoint};
-use crate::{Identity, RedoThread, Scn};
+use super::{Available, FIELDS, Lane, Position, ResumePoint};
+use crate::RedoThread;
 
 /// A refusal: what, and the remedy.
 type Refusal = (String, String);
-
-/// What the database has.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Available {
-    /// Database and incarnation.
-    pub identity: Identity,
-    /// Its SCN now.
-    pub current: Scn,
-    /// For each enabled redo thread the first SCN from which its logs can be read without a gap.
-    pub oldest: BTreeMap<RedoThread, Scn>,
-}
 
 /// Judges an edit of an Oracle offset by the redo that is still there, and completes it. An edit of the
 /// flat fields applies to every redo thread.

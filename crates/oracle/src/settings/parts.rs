@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use highwater_connector::{Config, Problem, Routing, patterns};
 
+use crate::delivery::{OnDecodeError, OversizedLob, SplitLimits};
 use crate::mining::table_filter::{ColumnFilter, TableFilter};
+use crate::transaction::age::{AgeAction, AgeLimit};
+use crate::transaction::orphans::{OrphanAction, OrphanSettings};
 
-use super::keys::RECORD_LIMIT;
 use super::{routing, size};
 
 /// Which tables and columns are captured.
@@ -42,37 +44,6 @@ pub struct JournalSettings {
     pub chunk_max_bytes: usize,
 }
 
-/// What to do with a transaction that is open for too long.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OnTooOld {
-    /// Stop (CDC-4004).
-    Fail,
-    /// Drop its changes.
-    Discard,
-}
-
-/// What to do with a transaction that the database does not know any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OnOrphan {
-    /// Drop it as rolled back.
-    Release,
-    /// Stop (CDC-7002).
-    Fail,
-}
-
-/// How long transactions may be open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TransactionSettings {
-    /// Greatest age; `None` without bound.
-    pub max_age: Option<Duration>,
-    /// See [`OnTooOld`].
-    pub on_too_old: OnTooOld,
-    /// Time between two looks for orphans.
-    pub orphan_check: Duration,
-    /// See [`OnOrphan`].
-    pub on_orphan: OnOrphan,
-}
-
 /// How records are made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordSettings {
@@ -86,8 +57,12 @@ pub struct RecordSettings {
     pub has_tombstones: bool,
     /// Stands for a value that is not known.
     pub placeholder: String,
-    /// Bound of a record's key and value together, bytes.
-    pub max_bytes: usize,
+    /// See [`OversizedLob`].
+    pub oversized: OversizedLob,
+    /// See [`OnDecodeError`].
+    pub on_decode_error: OnDecodeError,
+    /// See [`SplitLimits`].
+    pub split: SplitLimits,
 }
 
 impl TableSettings {
@@ -155,21 +130,26 @@ impl JournalSettings {
     }
 }
 
-impl TransactionSettings {
-    pub(super) fn read(config: &Config) -> Self {
-        let is_bound = config.int("cdc.transaction.max.age.ms") >= 0;
-        Self {
-            max_age: is_bound.then(|| config.millis("cdc.transaction.max.age.ms")),
-            on_too_old: match config.text("cdc.transaction.max.age.action") {
-                "discard" => OnTooOld::Discard,
-                _ => OnTooOld::Fail,
-            },
-            orphan_check: config.millis("cdc.transaction.orphan.check.interval.ms"),
-            on_orphan: match config.text("cdc.transaction.orphan.action") {
-                "fail" => OnOrphan::Fail,
-                _ => OnOrphan::Release,
-            },
-        }
+/// How long transactions may be open.
+pub(super) fn age(config: &Config) -> AgeLimit {
+    let is_bound = config.int("cdc.transaction.max.age.ms") >= 0;
+    AgeLimit {
+        max: is_bound.then(|| config.millis("cdc.transaction.max.age.ms")),
+        action: match config.text("cdc.transaction.max.age.action") {
+            "discard" => AgeAction::Discard,
+            _ => AgeAction::Fail,
+        },
+    }
+}
+
+/// When orphans are looked for, and what is done with them.
+pub(super) fn orphans(config: &Config) -> OrphanSettings {
+    OrphanSettings {
+        interval: config.millis("cdc.transaction.orphan.check.interval.ms"),
+        action: match config.text("cdc.transaction.orphan.action") {
+            "fail" => OrphanAction::Fail,
+            _ => OrphanAction::Release,
+        },
     }
 }
 
@@ -182,7 +162,18 @@ impl RecordSettings {
             template: Some(template.to_owned()).filter(|template| !template.is_empty()),
             has_tombstones: config.text("cdc.tombstones.on.delete") != "false",
             placeholder: config.text("cdc.unavailable.placeholder").to_owned(),
-            max_bytes: size(config, RECORD_LIMIT),
+            oversized: match config.text("cdc.lob.oversize.action") {
+                "placeholder" => OversizedLob::Placeholder,
+                _ => OversizedLob::Fail,
+            },
+            on_decode_error: match config.text("cdc.on.decode.error") {
+                "dlq" => OnDecodeError::DeadLetter,
+                _ => OnDecodeError::Fail,
+            },
+            split: SplitLimits {
+                records: config.int("cdc.eos.split.max.records").unsigned_abs(),
+                bytes: config.int("cdc.eos.split.max.bytes").unsigned_abs(),
+            },
         }
     }
 }
@@ -234,12 +225,9 @@ mod tests {
 
     #[test]
     fn an_age_without_bound_is_none() {
-        let read = |age| TransactionSettings::read(&config(&[("cdc.transaction.max.age.ms", age)]));
-        assert_eq!(read("-1").max_age, None);
-        assert_eq!(read("5000").max_age, Some(Duration::from_secs(5)));
-        assert_eq!(
-            (read("-1").on_too_old, read("-1").on_orphan),
-            (OnTooOld::Fail, OnOrphan::Release)
-        );
+        let read = |age_ms| age(&config(&[("cdc.transaction.max.age.ms", age_ms)]));
+        assert_eq!(read("-1"), AgeLimit { max: None, action: AgeAction::Fail });
+        assert_eq!(read("5000").max, Some(Duration::from_secs(5)));
+        assert_eq!(orphans(&config(&[])).action, OrphanAction::Release);
     }
 }

@@ -6,6 +6,7 @@ use super::database::DatabaseSettings;
 use super::keys::RECORD_LIMIT;
 use super::parts::{StatementSettings, TableSettings};
 use super::{keys_of, topics};
+use crate::delivery::Template;
 
 /// All that does not hold together, by the key that is at fault.
 pub fn problems(config: &Config) -> Vec<Problem> {
@@ -72,10 +73,15 @@ fn routing(config: &Config) -> Option<Problem> {
 /// The worker lets a connector write to topics below its prefix alone.
 fn template(config: &Config) -> Option<Problem> {
     let template = config.text("cdc.topic.template");
-    if template.is_empty() || template.starts_with("${prefix}.") {
+    if template.is_empty() {
         return None;
     }
-    problem("cdc.topic.template", format!("is {template:?}; it must begin with ${{prefix}}."))
+    if !template.starts_with("${prefix}.") {
+        let what = format!("is {template:?}; it must begin with ${{prefix}}.");
+        return problem("cdc.topic.template", what);
+    }
+    let what = Template::new(Some(template), "", "", true).err()?;
+    problem("cdc.topic.template", what)
 }
 
 fn sizes(config: &Config) -> Option<Problem> {

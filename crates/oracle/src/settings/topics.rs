@@ -4,20 +4,7 @@ use std::collections::BTreeMap;
 
 use highwater_connector::{Config, Problem, schema_topic};
 
-/// Names of the topics of the engine's own records.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OwnTopicNames {
-    /// What happened to the connector.
-    pub ops: String,
-    /// Positions of a quiet database.
-    pub heartbeat: String,
-    /// Rows that could not be delivered.
-    pub dead_letters: String,
-    /// Open transactions.
-    pub journal: String,
-    /// Table descriptions; named as that of every source with tables.
-    pub schema: String,
-}
+use crate::delivery::OwnTopics;
 
 /// Keys that name them, and what their names end with without.
 const KEYS: [(&str, &str); 4] = [
@@ -27,13 +14,12 @@ const KEYS: [(&str, &str); 4] = [
     ("cdc.txjournal.topic", "txjournal"),
 ];
 
-impl OwnTopicNames {
-    /// The topics of a connector with this configuration.
-    pub fn read(config: &Config) -> Self {
-        let [ops, heartbeat, dead_letters, journal] = KEYS.map(|(key, end)| name(config, key, end));
-        let schema = schema_topic(config.text("cdc.topic.prefix"));
-        Self { ops, heartbeat, dead_letters, journal, schema }
-    }
+/// The topics of a connector with this configuration.
+pub fn own_topics(config: &Config) -> OwnTopics {
+    let [ops, heartbeat, dead_letters, journal] =
+        KEYS.map(|(key, end)| name(config, key, end).into());
+    let schema = schema_topic(config.text("cdc.topic.prefix")).into();
+    OwnTopics { ops, heartbeat, dead_letters, journal, schema }
 }
 
 fn name(config: &Config, key: &str, end: &str) -> String {
@@ -70,11 +56,10 @@ mod tests {
 
     #[test]
     fn each_has_its_name_or_one_below_the_prefix() {
-        let names = OwnTopicNames::read(&config(&[("cdc.dlq.topic", "dead")]));
-        assert_eq!((names.ops.as_str(), names.dead_letters.as_str()), ("shop.cdc.ops", "dead"));
-        assert_eq!(names.heartbeat, "shop.cdc.heartbeat");
-        assert_eq!(names.journal, "shop.cdc.txjournal");
-        assert_eq!(names.schema, "shop.schema");
+        let dead_letters = "dead".into();
+        let expected = OwnTopics { dead_letters, ..OwnTopics::of("shop") };
+        assert_eq!(own_topics(&config(&[("cdc.dlq.topic", "dead")])), expected);
+        assert_eq!(&*expected.ops, "shop.cdc.ops");
     }
 
     #[test]

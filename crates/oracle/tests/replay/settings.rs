@@ -13,8 +13,10 @@ use highwater_oracle::mining::MiningSettings;
 use highwater_oracle::mining::table_filter::{ColumnFilter, TableFilter};
 use highwater_oracle::schema::KeyRules;
 use highwater_oracle::statement::Quoting;
+use highwater_oracle::transaction::age::{AgeAction, AgeLimit};
 use highwater_oracle::transaction::buffer::BufferSettings;
 use highwater_oracle::transaction::lob_assembler::{LobMode, LobSettings};
+use highwater_oracle::transaction::orphans::{OrphanAction, OrphanSettings};
 
 /// An engine that captures the simulation's tables into a trail.
 pub(crate) fn engine(spill_dir: &Path, threads: u32) -> EngineSettings {
@@ -37,6 +39,9 @@ pub(crate) fn engine(spill_dir: &Path, threads: u32) -> EngineSettings {
         keys: KeyRules::default(),
         tables: TableFilter::new(&[r"(.*\.)?SHOP\..*".to_owned()], &[], false).unwrap(),
         columns: ColumnFilter::default(),
+        age: AgeLimit { max: None, action: AgeAction::Fail },
+        // Each turn looks for orphans.
+        orphans: OrphanSettings { interval: Duration::ZERO, action: OrphanAction::Release },
         output: Output {
             server: "shop".to_owned(),
             database: "SIM".to_owned(),
