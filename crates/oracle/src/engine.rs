@@ -166,7 +166,7 @@ impl<O: Outlet> Engine<O> {
     fn read(&mut self) -> Result<Step, MiningError> {
         self.lagging.clear();
         let step = self.miner.step(&mut *self.session, &mut open_keys(&self.buffer, &self.lobs))?;
-        let Step::Lagging { tables } = step else { return Ok(step) };
+        let Step::Lagging { tables, .. } = step else { return Ok(step) };
         self.lagging = tables;
         self.miner.replay(&mut *self.session, &mut open_keys(&self.buffer, &self.lobs))
     }

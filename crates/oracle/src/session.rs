@@ -211,6 +211,9 @@ pub struct RowQuery {
     pub until: Scn,
     /// Objects whose row changes are wanted.
     pub objects: Vec<ObjectId>,
+    /// First SCN from which row changes of objects that the dictionary does not know are not wanted:
+    /// such rows come without a name.
+    pub unnamed_until: Scn,
     /// Users whose changes and transactions are left out.
     pub excluded_users: Vec<String>,
 }

@@ -24,7 +24,8 @@ const FRESH_TABLES: u64 = 3;
 impl Database {
     /// DDL of the quirks that are on, now and then.
     pub(crate) fn define_now_and_then(&mut self) {
-        if self.has(Quirk::Ddl) && self.actions.is_multiple_of(DICTIONARY_INTERVAL) {
+        let has_definitions = self.has(Quirk::Ddl) || self.has(Quirk::Partitions);
+        if has_definitions && self.actions % DICTIONARY_INTERVAL == 1 {
             self.build_dictionary();
         }
         match self.awaited {

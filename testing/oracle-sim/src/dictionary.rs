@@ -27,7 +27,8 @@ pub(crate) enum Knowledge {
 }
 
 impl Database {
-    /// Builds a dictionary, which takes two logs.
+    /// Builds a dictionary, which takes two logs. After it the logs of all threads are switched
+    /// (`ALTER SYSTEM ARCHIVE LOG CURRENT`).
     pub(crate) fn build_dictionary(&mut self) {
         let thread = self.any_thread();
         self.switch(thread);
@@ -36,7 +37,8 @@ impl Database {
         let Some(last) = self.mark_log(thread, false) else { return };
         let versions = self.tables.iter().map(|table| table.layout.version).collect();
         self.builds.push(Build { thread, first, last, versions });
-        self.switch(thread);
+        let threads: Vec<_> = self.threads.iter().map(|redo| redo.thread).collect();
+        threads.into_iter().for_each(|thread| self.switch(thread));
     }
 
     fn mark_log(&mut self, thread: RedoThread, is_begin: bool) -> Option<u64> {
@@ -64,10 +66,18 @@ impl Database {
         built.ok_or_else(|| ora(1371, "Complete LogMiner dictionary not found"))
     }
 
-    /// The names that a row gets.
-    pub(crate) fn names(&self, table: usize, version: u64, knowledge: &Knowledge) -> Names {
+    /// The names that a row of an object gets.
+    pub(crate) fn names(
+        &self,
+        table: usize,
+        object: u64,
+        version: u64,
+        knowledge: &Knowledge,
+    ) -> Names {
         match (knowledge, self.tables.get(table)) {
-            (Knowledge::Online, Some(it)) if it.is_dropped => Names::Lost,
+            (Knowledge::Online, Some(it)) if it.is_dropped || !it.objects.contains(&object) => {
+                Names::Lost
+            }
             (Knowledge::Online, Some(it)) if it.layout.version != version => Names::Generic,
             (Knowledge::Built(build), _)
                 if build.versions.get(table).is_some_and(|built| version < *built) =>

@@ -70,13 +70,18 @@ impl Wanted {
         };
         match row.operation {
             Insert | Delete | Update | LobLocator | LobWrite | LobTrim | LobErase | Unsupported => {
-                self.objects.contains(&row.object) && !self.is_excluded(row)
+                (self.objects.contains(&row.object) || self.is_unnamed(row))
+                    && !self.is_excluded(row)
             }
             Start | Commit | Rollback => !self.is_excluded(row),
             Ddl => row.owner.as_deref().is_none_or(|owner| !ORACLE_OWNERS.contains(&owner)),
             MissingScn => true,
             Other(_) => false,
         }
+    }
+
+    fn is_unnamed(&self, row: &RedoRow) -> bool {
+        row.owner.is_none() && row.at.scn < self.query.unnamed_until
     }
 
     /// A row whose user is not known is kept.

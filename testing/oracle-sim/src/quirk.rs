@@ -47,7 +47,8 @@ pub enum Quirk {
     /// assumption: they have no ROWID of a block.
     IndexOrganised,
     /// A partitioned table: `DATA_OBJ#` is the partition's. Partitions are added, split and merged, which
-    /// gives new numbers, dropped and truncated.
+    /// gives new numbers, dropped and truncated. With the online dictionary, rows of a partition that is
+    /// gone come without a name. Dictionaries are built into the redo.
     Partitions,
     /// Tables are created, dropped and truncated, columns are added and dropped. With the online
     /// dictionary, rows from before a change of columns come with `COL n` names, raw values and STATUS

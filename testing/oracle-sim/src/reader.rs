@@ -109,7 +109,7 @@ impl Lane {
 }
 
 fn rows(database: &Database, added: &AddedLog, written: &Written, select: &Select) -> Vec<RedoRow> {
-    let names = |table, version| database.names(table, version, &select.knowledge);
+    let names = |table, object, version| database.names(table, object, version, &select.knowledge);
     let mut rows = render::rows(added.thread, written, added.is_online, &names);
     rows.retain(|row| select.wanted.wants(row));
     rows

@@ -23,7 +23,7 @@ pub(crate) fn rows(
     thread: RedoThread,
     written: &Written,
     is_online: bool,
-    names: &dyn Fn(usize, u64) -> Names,
+    names: &dyn Fn(usize, u64, u64) -> Names,
 ) -> Vec<RedoRow> {
     let mut rows = Vec::new();
     for (ssn, content) in written.record.rows.iter().enumerate() {
@@ -31,11 +31,11 @@ pub(crate) fn rows(
         match content {
             Content::SavepointEnd if !is_online => {}
             Content::Row(change) => {
-                let names = names(change.table, change.layout.version);
+                let names = names(change.table, change.object, change.layout.version);
                 rows.extend(split(view.data(change, names)));
             }
             Content::Lob(lob) => {
-                let names = names(lob.table, lob.layout.version);
+                let names = names(lob.table, lob.object, lob.layout.version);
                 rows.extend(split(view.lob(lob, names)));
             }
             _ => rows.push(view.control(content)),

@@ -64,7 +64,9 @@ impl<O: Outlet> Engine<O> {
         table: Arc<TableName>,
         image: Image,
     ) -> Result<Change, OracleError> {
-        let current = self.layouts.current(&table).filter(|_| !self.lagging.contains(&*table));
+        // A row of an object that the dictionary does not know has a DDL behind it, too.
+        let is_lagging = self.lagging.contains(&*table) || !self.miner.objects().holds(row.object);
+        let current = self.layouts.current(&table).filter(|_| !is_lagging);
         let version = match current {
             Some(version) => version,
             None => self.layouts.at(&table, row.at.scn)?,

@@ -1,5 +1,6 @@
 //! Which dictionary in the redo decodes a step that the present one does not.
 
+use crate::row::RedoRow;
 use crate::session::{LogPlace, RedoLog, ThreadState};
 use crate::{Code, Cursor, Marks, OracleError, Scn};
 
@@ -70,6 +71,15 @@ pub fn unavailable_in_range_mode() -> OracleError {
 /// CDC-6001 for rows that not even the dictionary in the redo decodes.
 pub fn still_generic(table: &str) -> OracleError {
     unavailable(&format!("the dictionary in the redo does not know the columns of {table}"))
+}
+
+/// CDC-6001 for a row whose table not even the dictionary in the redo knows.
+pub fn still_unnamed(row: &RedoRow) -> OracleError {
+    unavailable(&format!(
+        "the dictionary in the redo does not know the table of object {} in container {}, which has a \
+         row at SCN {}",
+        row.object.number, row.object.container, row.at.scn
+    ))
 }
 
 #[cfg(test)]

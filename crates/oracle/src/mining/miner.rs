@@ -1,12 +1,13 @@
 //! Reads redo step by step.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::row::RedoRow;
+use crate::row::{ObjectId, RedoRow};
 use crate::session::{
     Dictionary, ErrorClass, Identity, MiningStart, RedoLog, RowQuery, Session, SessionError,
 };
-use crate::{Code, Cursor, Marks, OracleError, RedoThread, Scn, TableName, TransactionKey};
+use crate::{Code, Cursor, Marks, OracleError, RedoThread, Scn, TransactionKey};
 
 use super::advance::Advance;
 use super::dictionary_build::{logs_with_dictionary, unavailable_in_range_mode};
@@ -60,6 +61,8 @@ pub struct Miner {
     refresh: Option<RedoRow>,
     /// What has to be read by the dictionary in the redo.
     lagging: Option<Plan>,
+    /// Objects of its rows whose table is not known.
+    unnamed: BTreeSet<ObjectId>,
 }
 
 impl Miner {
@@ -90,6 +93,7 @@ impl Miner {
             is_exhausted: false,
             refresh: None,
             lagging: None,
+            unnamed: BTreeSet::new(),
         };
         miner.look_up_objects(session, None).map_err(|error| MiningError::from(error).settle())?;
         Ok(miner)
@@ -125,6 +129,7 @@ impl Miner {
         open: OpenKeys<'_>,
     ) -> Result<Step, MiningError> {
         self.lagging = None;
+        self.unnamed.clear();
         let step = self.try_step(session, open);
         self.settle(step)
     }
@@ -136,7 +141,7 @@ impl Miner {
     ) -> Result<Step, MiningError> {
         self.renew(session)?;
         if let Some(ddl) = self.refresh.take() {
-            let looked_up = self.look_up_objects(session, named_table(&ddl).as_ref());
+            let looked_up = self.look_up_objects(session, Some(&ddl));
             if looked_up.is_err() {
                 self.refresh = Some(ddl);
             }
@@ -159,9 +164,14 @@ impl Miner {
     fn look_up_objects(
         &mut self,
         session: &mut dyn Session,
-        cause: Option<&TableName>,
+        ddl: Option<&RedoRow>,
     ) -> Result<(), SessionError> {
-        let changes = self.objects.refresh(session.table_objects()?, cause);
+        let listed = session.table_objects()?;
+        let asked = session.current_scn()?;
+        let changes = self.objects.refresh(listed, ddl.and_then(named_table).as_ref());
+        if ddl.is_none_or(|ddl| self.objects.may_gain_by(ddl)) {
+            self.objects.may_have_missed(asked);
+        }
         self.changes.added.extend(changes.added);
         self.changes.removed.extend(changes.removed);
         Ok(())
@@ -227,7 +237,8 @@ impl Miner {
             marks: self.at.row_marks(),
             from,
             until: plan.mined_until,
-            objects: self.objects.ids(),
+            objects: self.objects.ids().into_iter().chain(self.unnamed.iter().copied()).collect(),
+            unnamed_until: self.objects.unnamed_until(),
             excluded_users: self.settings.excluded_users.clone(),
         }
     }
@@ -250,8 +261,9 @@ impl Miner {
     fn note_lagging(&mut self, plan: Plan, step: &Step) -> Result<(), OracleError> {
         match step {
             Step::Lagging { .. } if self.topology.is_range_mode => Err(unavailable_in_range_mode()),
-            Step::Lagging { .. } => {
+            Step::Lagging { objects, .. } => {
                 self.lagging = Some(plan);
+                self.unnamed.clone_from(objects);
                 Ok(())
             }
             _ => Ok(()),
@@ -292,6 +304,7 @@ impl Miner {
     pub fn applied(&mut self, step: StagedStep) {
         self.at = step.after;
         self.lagging = None;
+        self.unnamed.clear();
         if let StepEnd::Cut(ddl) = step.ended_by {
             self.refresh = Some(*ddl);
         }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::TableName;
-use crate::row::{ObjectId, RedoRow};
+use crate::row::{ObjectId, Operation, RedoRow};
+use crate::schema::{DdlClass, classify};
 use crate::session::TableObject;
+use crate::{Scn, TableName};
 
 use super::ddl_reach::{DdlReach, reach};
 use super::table_filter::TableFilter;
@@ -27,16 +28,60 @@ pub struct TableChanges {
 /// The dictionary tells the present, and redo is of the past: a table that is gone from the dictionary
 /// may have rows ahead. So an object that was captured stays, under the table it had, until the DDL that
 /// changes that table comes by in the redo. Numbers are not given twice, so that it harms nobody.
+///
+/// An object that came and went before the dictionary was asked is in neither. Its rows have no name, as
+/// those of dropped tables of others have; only a dictionary in the redo tells whose they are.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedObjects {
     filter: TableFilter,
     tables: BTreeMap<ObjectId, Arc<TableName>>,
+    /// When the dictionary was asked: from there on no row has an object that was gone by then.
+    asked: Scn,
 }
 
 impl CapturedObjects {
     /// None yet, see [`CapturedObjects::refresh`].
     pub const fn new(filter: TableFilter) -> Self {
-        Self { filter, tables: BTreeMap::new() }
+        Self { filter, tables: BTreeMap::new(), asked: Scn(0) }
+    }
+
+    /// Objects of captured tables may have come and gone before the dictionary was asked, which was
+    /// before this SCN: rows of objects that it does not know may be theirs.
+    pub const fn may_have_missed(&mut self, asked: Scn) {
+        self.asked = asked;
+    }
+
+    /// First SCN whose rows can only be of objects that are known here, if they are captured.
+    pub const fn unnamed_until(&self) -> Scn {
+        self.asked
+    }
+
+    /// Whether a row is of an object that neither this nor the dictionary knows, so that its table may
+    /// be a captured one.
+    pub fn is_unnamed(&self, row: &RedoRow) -> bool {
+        is_of_table(row.operation)
+            && row.at.scn < self.asked
+            && !self.tables.contains_key(&row.object)
+            && named_table(row).is_none()
+    }
+
+    /// Whether a row is of a captured table, by its object or by its own name.
+    pub fn is_captured(&self, row: &RedoRow) -> bool {
+        self.tables.contains_key(&row.object)
+            || named_table(row).is_some_and(|table| self.filter.captures(&table))
+    }
+
+    /// Whether an object is known.
+    pub fn holds(&self, object: ObjectId) -> bool {
+        self.tables.contains_key(&object)
+    }
+
+    /// Whether a DDL may have brought objects to a captured table. Tables of others that come and go do
+    /// not, and there are many of them.
+    pub fn may_gain_by(&self, ddl: &RedoRow) -> bool {
+        let class = classify(ddl.sql_redo.as_deref().unwrap_or_default());
+        let is_of_one_table = matches!(class, DdlClass::Create | DdlClass::Drop);
+        !is_of_one_table || named_table(ddl).is_none_or(|table| self.filter.captures(&table))
     }
 
     /// Takes in what the dictionary lists now. `cause` is the table that a DDL named, at the place of
@@ -91,6 +136,12 @@ impl CapturedObjects {
             DdlReach::Layout => named_table(ddl).is_none_or(|table| self.filter.captures(&table)),
         }
     }
+}
+
+/// Whether a row of this kind belongs to an object.
+pub(super) const fn is_of_table(operation: Operation) -> bool {
+    (operation.is_content() && !matches!(operation, Operation::Ddl))
+        || matches!(operation, Operation::LobLocator)
 }
 
 /// The table that a row names itself.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::row::ObjectId;
 use crate::{Cursor, RedoRow, TableName};
 
 use super::advance::Advance;
@@ -14,11 +15,13 @@ pub enum Step {
     Idle,
     /// Rows to be applied. The cursor stays until [`Miner::applied`](super::Miner::applied).
     Rows(Box<StagedStep>),
-    /// Rows of these tables are from before a DDL, and the present dictionary does not decode them: the
-    /// step has to be read by [`Miner::replay`](super::Miner::replay).
+    /// Rows of these tables and objects are from before a DDL, and the present dictionary does not decode
+    /// or name them: the step has to be read by [`Miner::replay`](super::Miner::replay).
     Lagging {
         /// Tables of the rows.
         tables: BTreeSet<TableName>,
+        /// Objects of rows whose table is not known.
+        objects: BTreeSet<ObjectId>,
     },
     /// The range cannot be read now. Nothing was applied; the same step comes again.
     Retry(String),

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::row::{Operation, RedoRow};
+use crate::row::{ObjectId, Operation, RedoRow};
 use crate::session::{Dictionary, RedoLog};
 use crate::{Code, OracleError, RedoPoint, RedoThread, Scn, TableName, TransactionKey};
 
 use super::advance::Advance;
-use super::dictionary_build::still_generic;
+use super::dictionary_build::{still_generic, still_unnamed};
 use super::lagging::is_lagging;
-use super::objects::CapturedObjects;
+use super::objects::{CapturedObjects, is_of_table};
 use super::settings::MiningSettings;
 use super::slots::Slots;
 use super::stage::Stage;
@@ -51,6 +51,8 @@ pub(super) struct StepReader<'a> {
     /// A row above the end of the step was seen.
     is_over: bool,
     lagging: BTreeSet<TableName>,
+    /// Objects of rows whose table is not known.
+    unnamed: BTreeSet<ObjectId>,
     /// The DDL that ended the step. It is not staged yet.
     ddl: Option<RedoRow>,
     failure: Option<OracleError>,
@@ -81,6 +83,7 @@ impl<'a> StepReader<'a> {
             stage: Stage::new(settings.stage_max_bytes, settings.stage_directory.clone()),
             is_over: false,
             lagging: BTreeSet::new(),
+            unnamed: BTreeSet::new(),
             ddl: None,
             failure: None,
         }
@@ -147,13 +150,35 @@ impl<'a> StepReader<'a> {
         if !self.keeps(staged.row()) {
             return Ok(());
         }
+        if !self.is_named(staged.row())? {
+            return Ok(());
+        }
         if is_lagging(staged.row()) {
             self.note_lagging(staged.row())?;
         }
         // Nothing of a lagging step is applied: what is left of it is read for its tables alone.
-        match self.lagging.is_empty() {
-            true => self.stage.push(staged),
-            false => Ok(()),
+        match self.is_lagging() {
+            true => Ok(()),
+            false => self.stage.push(staged),
+        }
+    }
+
+    fn is_lagging(&self) -> bool {
+        !self.lagging.is_empty() || !self.unnamed.is_empty()
+    }
+
+    /// Whether the table of a row is known, and captured where that was asked of the dictionary in the
+    /// redo.
+    fn is_named(&mut self, row: &RedoRow) -> Result<bool, OracleError> {
+        let is_unnamed = self.objects.is_unnamed(row);
+        match self.dictionary {
+            Dictionary::Online if is_unnamed => {
+                self.unnamed.insert(row.object);
+                Ok(false)
+            }
+            Dictionary::Online => Ok(true),
+            Dictionary::Redo if is_unnamed => Err(still_unnamed(row)),
+            Dictionary::Redo => Ok(!is_of_table(row.operation) || self.objects.is_captured(row)),
         }
     }
 
@@ -184,8 +209,8 @@ impl<'a> StepReader<'a> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        if !self.lagging.is_empty() {
-            return Ok(Step::Lagging { tables: self.lagging });
+        if self.is_lagging() {
+            return Ok(Step::Lagging { tables: self.lagging, objects: self.unnamed });
         }
         let reached = self.reach(is_ddl_open)?;
         self.after.complete(reached.scn, logs);

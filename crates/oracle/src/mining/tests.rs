@@ -4,6 +4,7 @@ mod exactly_once;
 mod inventory;
 mod start;
 mod steps;
+mod unnamed;
 
 use crate::row::RedoRow;
 use crate::{Cursor, Marks, Scn};

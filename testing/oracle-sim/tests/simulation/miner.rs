@@ -69,6 +69,7 @@ pub(crate) fn everything(objects: Vec<ObjectId>) -> RowQuery {
         from: Scn(0),
         until: Scn::MAX,
         objects,
+        unnamed_until: Scn(0),
         excluded_users: vec!["BATCH".to_owned()],
     }
 }
