@@ -211,10 +211,8 @@ impl Miner {
         session.start_mining(start).map_err(|error| unreadable(error, &start.logs))?;
         let rows = session.rows(&self.query(&plan), &mut |row| reader.take(row));
         rows.map_err(|error| unreadable(error, &start.logs))?;
-        let is_ddl_open = match reader.ddl_transaction() {
-            Some(key) => session.open_transactions()?.iter().any(|open| open.key == key),
-            None => false,
-        };
+        let is_ddl_open = reader.is_cut()
+            && session.open_transactions()?.iter().any(|open| reader.is_ddl_of(open));
         let step = reader.finish(&self.own_logs(&plan), is_ddl_open)?;
         if matches!(&step, Step::Rows(step) if step.is_whole) {
             self.window.completed(began.elapsed());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::row::{ObjectId, Operation, RedoRow};
-use crate::session::{Dictionary, RedoLog};
+use crate::session::{Dictionary, OpenTransaction, RedoLog};
 use crate::{Code, OracleError, RedoPoint, RedoThread, Scn, TableName, TransactionKey};
 
 use super::advance::Advance;
@@ -193,11 +193,18 @@ impl<'a> StepReader<'a> {
         }
     }
 
-    /// The transaction of the DDL that ended the step. Until it has ended, too, the dictionary does not
+    /// Whether a transaction is that of the DDL which ended the step. Until it has ended, too, the dictionary does not
     /// show what the DDL did, and the step has to end in front of it. (On a standby that is not known,
     /// and a DDL counts as done.)
-    pub(super) fn ddl_transaction(&self) -> Option<TransactionKey> {
-        self.ddl.as_ref().map(|ddl| ddl.transaction)
+    pub(super) fn is_ddl_of(&self, open: &OpenTransaction) -> bool {
+        let ddl = self.ddl.as_ref();
+        // A key is used again: who began later is another one.
+        ddl.is_some_and(|ddl| ddl.transaction == open.key && open.start <= ddl.at.scn)
+    }
+
+    /// Whether a DDL ended the step.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.ddl.is_some()
     }
 
     /// What came of the step. `logs` are those that were read.

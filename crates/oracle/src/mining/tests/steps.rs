@@ -436,6 +436,17 @@ fn a_ddl_waits_until_its_transaction_has_ended() {
 }
 
 #[test]
+fn a_ddl_does_not_wait_for_a_later_transaction_of_its_key() {
+    let mut fake = Fake::new(1);
+    let mut miner = miner(&mut fake, from_scn(100));
+    let key = transaction(1);
+    ddl(&mut fake, "create table dept (id number)", key);
+    let start = Scn(fake.tick());
+    fake.open.push(OpenTransaction { key, start });
+    assert_eq!(texts(&apply(&mut miner, &mut fake)), ["create table dept (id number)"]);
+}
+
+#[test]
 fn a_harmless_ddl_ends_no_step() {
     let mut fake = Fake::new(1);
     let mut miner = miner(&mut fake, from_scn(100));
