@@ -134,6 +134,13 @@ impl Faults {
         random.one_in(3).then_some(Disturbance { after, switches })
     }
 
+    /// Nothing fails any more by chance, and no read is disturbed.
+    pub(crate) fn calm(&mut self) {
+        self.switches = None;
+        self.timeouts = None;
+        self.seeded = None;
+    }
+
     pub(crate) fn plan(&mut self, call: Call, moment: Moment, error: SessionError) {
         self.planned.push_back(Planned { call, moment, error });
     }

@@ -88,6 +88,19 @@ impl Simulation {
         self.database.lock().clock.scn()
     }
 
+    /// From now on no read is disturbed, and no call fails by chance.
+    pub fn calm(&self) {
+        self.faults.lock().calm();
+    }
+
+    /// Whether nothing that passes keeps redo from being read: no pluggable database is closed, and the
+    /// newest logs are listed.
+    pub fn is_readable(&self) -> bool {
+        let database = self.database.lock();
+        let is_listed = |redo: &crate::redo::RedoLogs| redo.hidden_until <= database.actions;
+        database.check_pdbs().is_ok() && database.threads.iter().all(is_listed)
+    }
+
     /// The next call of this kind, by any session, fails.
     pub fn fail_next(&self, call: Call, moment: Moment, error: SessionError) {
         self.faults.lock().plan(call, moment, error);

@@ -7,7 +7,8 @@ use std::time::Duration;
 use highwater_connector::{Position, RecordKind, SourceOffset, SourceRecord, TableDescription};
 use highwater_oracle::engine::{Engine, EngineStart, Stopped, Turn};
 use highwater_oracle::outlet::{Closed, Outlet};
-use highwater_oracle_sim::{Simulation, SimulationSettings};
+use highwater_oracle::{Code, OracleError};
+use highwater_oracle_sim::{FaultPlan, Simulation, SimulationSettings};
 
 use crate::settings;
 
@@ -39,7 +40,21 @@ pub(crate) struct Plan {
     pub(crate) pace: u64,
     pub(crate) stops: Vec<Stop>,
     pub(crate) delivery: Delivery,
+    /// One call in so many fails while an engine runs.
+    pub(crate) faults: Option<u64>,
 }
+
+/// Errors that pass: the task is started again after them.
+const PASSING: [Code; 3] = [Code::TransientDatabase, Code::MiningStepRetry, Code::MiningStalled];
+/// Starts after such errors, at most.
+const MORE_STARTS: usize = 60;
+
+/// Turns without anything new after which there is nothing more: an engine that reads a step again and
+/// again has stopped by then.
+const QUIET: u32 = 30;
+
+/// Turns at the end that may be disturbed; where reads were for ever, there would be no end.
+const DISTURBED: u32 = 40;
 
 /// What came of a case.
 pub(crate) struct Run {
@@ -52,8 +67,8 @@ pub(crate) struct Run {
     pub(crate) starts: Vec<Restart>,
     /// What the first start stored.
     first: Option<SourceOffset>,
-    /// Why the engine failed, if it did.
-    pub(crate) failure: Option<String>,
+    /// Why the engine failed for good, if it did.
+    pub(crate) failure: Option<OracleError>,
 }
 
 /// A start after the first.
@@ -108,33 +123,49 @@ impl Run {
             first: None,
             failure: None,
         };
+        run.live_all(plan);
+        run
+    }
+
+    fn live_all(&mut self, plan: &Plan) {
         let mut covered: Vec<Range<usize>> = Vec::new();
-        for stop in plan.stops.iter().map(Some).chain([None]) {
-            let begins = run.log.len();
-            if run.first.is_some() {
-                run.starts.push(Restart { covered: covered.clone(), begins });
+        let mut stops: Vec<Option<Stop>> = plan.stops.iter().copied().map(Some).collect();
+        stops.push(None);
+        let mut nth = 0;
+        while let Some(stop) = stops.get(nth).copied() {
+            nth += 1;
+            let begins = self.log.len();
+            if self.first.is_some() {
+                self.starts.push(Restart { covered: covered.clone(), begins });
             }
             let stored = covered.last().map_or(0, |last| last.end);
-            run.live(plan, stored, stop.map_or(usize::MAX, |stop| stop.records));
-            if run.failure.is_some() {
-                break;
+            let failure = self.live(plan, stored, stop.map_or(usize::MAX, |stop| stop.records));
+            if let Some(failure) = failure {
+                let is_passing = PASSING.contains(&failure.code) && stops.len() < MORE_STARTS;
+                if !is_passing {
+                    self.failure = Some(failure);
+                    return;
+                }
+                if nth == stops.len() {
+                    stops.push(None);
+                }
             }
             let acknowledged = stop.map_or(100, |stop| usize::from(stop.acknowledged));
-            let mut stored = begins + (run.log.len() - begins) * acknowledged / 100;
+            let mut stored = begins + (self.log.len() - begins) * acknowledged / 100;
             if plan.delivery == Delivery::ExactlyOnce {
-                let own = run.log.get(begins..stored).unwrap_or_default();
+                let own = self.log.get(begins..stored).unwrap_or_default();
                 let last = own.iter().rposition(|record| record.boundary);
                 stored = begins + last.map_or(0, |at| at + 1);
-                run.log.truncate(stored);
+                self.log.truncate(stored);
             }
             if stored > begins {
                 covered.push(begins..stored);
             }
         }
-        run
     }
 
-    fn live(&mut self, plan: &Plan, stored: usize, records: usize) {
+    /// One life; the error that ended it, if one did.
+    fn live(&mut self, plan: &Plan, stored: usize, records: usize) -> Option<OracleError> {
         let folder = tempfile::tempdir().unwrap();
         let outlet = Taking {
             log: Arc::new(Mutex::new(std::mem::take(&mut self.log))),
@@ -146,24 +177,36 @@ impl Run {
         let session = Box::new(self.simulation.session());
         let ended = Engine::open(settings, session, start, outlet.clone()).and_then(|engine| {
             self.first.get_or_insert_with(|| engine.position());
+            let seed = plan.settings.seed.wrapping_add(self.starts.len() as u64);
+            let faults = plan.faults.map(|one_in| FaultPlan::recoverable(seed, one_in));
+            self.simulation.plan_faults(faults);
             self.turn(engine, plan, records == usize::MAX)
         });
+        self.simulation.plan_faults(None);
         self.log = std::mem::take(&mut *outlet.log.lock().unwrap());
-        if let Err(Stopped::Failed(error)) = ended {
-            self.failure = Some(error.to_string());
+        match ended {
+            Err(Stopped::Failed(error)) => Some(error),
+            _ => None,
         }
     }
 
     /// Turns while the database goes on; in the last life until nothing comes any more.
     fn turn(&self, mut engine: Engine<Taking>, plan: &Plan, is_last: bool) -> Result<(), Stopped> {
-        let mut quiet = 0;
-        while quiet < 12 {
+        let (mut quiet, mut at_end) = (0, 0);
+        while quiet < QUIET {
             let left = (plan.actions * 2).saturating_sub(self.simulation.actions());
             let end = if is_last { left } else { left.min(plan.actions / 3) };
             self.simulation.run(plan.pace.min(end));
+            while end == 0 && !self.simulation.is_readable() {
+                self.simulation.step();
+            }
+            at_end += u32::from(left == 0);
+            if at_end > DISTURBED {
+                self.simulation.calm();
+            }
             match engine.turn()? {
-                Turn::Moved => quiet = 0,
-                Turn::Idle => quiet += 1,
+                Turn::Idle if left == 0 => quiet += 1,
+                Turn::Moved | Turn::Idle => quiet = 0,
             }
             if end == 0 && !is_last {
                 return Ok(());

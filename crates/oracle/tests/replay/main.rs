@@ -4,11 +4,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail so")]
 
+mod cases;
 mod judge;
 mod life;
 mod settings;
 
-use highwater_oracle_sim::{Quirk, SimulationSettings};
+use highwater_oracle_sim::{Quirk, Quirks, SimulationSettings};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 
@@ -23,9 +24,8 @@ fn stop() -> impl Strategy<Value = Stop> {
     (1..400usize, 0..100u8).prop_map(|(records, acknowledged)| Stop { records, acknowledged })
 }
 
-/// What the engine is known to live with. Definitions, partitions, large objects and what happens to the
-/// instance are not among them so far.
-const QUIRKS: [Quirk; 10] = [
+/// What the engine is known to live with. Large objects are not among them so far.
+const QUIRKS: [Quirk; 15] = [
     Quirk::LateStrands,
     Quirk::ZeroAddress,
     Quirk::PartialXid,
@@ -36,26 +36,54 @@ const QUIRKS: [Quirk; 10] = [
     Quirk::Orphans,
     Quirk::ReusedXid,
     Quirk::MissingStart,
+    Quirk::IndexOrganised,
+    Quirk::TimedOut,
+    Quirk::LogSwitchInRead,
+    Quirk::LaggingLog,
+    Quirk::ClosedPdb,
 ];
 
-fn plan() -> impl Strategy<Value = Plan> {
+/// The same of definitions that change. An engine may stop at them, so that most histories have none.
+const DEFINITIONS: [Quirk; 2] = [Quirk::Partitions, Quirk::Ddl];
+
+/// Quirks that every history has, by the names in `HW_QUIRKS`.
+fn forced() -> Quirks {
+    let names = std::env::var("HW_QUIRKS").unwrap_or_default();
+    names.split(',').filter_map(|name| Quirk::named(name.trim())).collect()
+}
+
+/// How often calls fail, in half of the cases or as `HW_FAULTS` says.
+fn faults() -> impl Strategy<Value = Option<u64>> {
+    let forced = std::env::var("HW_FAULTS").ok().and_then(|one_in| one_in.parse().ok());
+    (any::<bool>(), 10..60u64).prop_map(move |(has, one_in)| forced.or(has.then_some(one_in)))
+}
+
+fn quirks() -> impl Strategy<Value = Quirks> {
     let quirks = proptest::sample::subsequence(&QUIRKS, 0..=QUIRKS.len());
+    let definitions = proptest::sample::subsequence(&DEFINITIONS, 1..=DEFINITIONS.len());
+    let definitions = prop_oneof![3 => Just(Vec::new()), 1 => definitions];
+    (quirks, definitions)
+        .prop_map(|(quirks, more)| quirks.into_iter().chain(more).chain(forced()).collect())
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
     let sizes = (1..=3u32, 0..=2u32, 40..400u64, 1..60u64);
+    let ends = (proptest::collection::vec(stop(), 0..6), faults());
     let delivery = prop_oneof![Just(Delivery::AtLeastOnce), Just(Delivery::ExactlyOnce)];
-    let stops = proptest::collection::vec(stop(), 0..6);
-    (any::<u64>(), sizes, quirks, stops, delivery).prop_map(
-        |(seed, (threads, pdbs, actions, pace), quirks, stops, delivery)| Plan {
+    (any::<u64>(), sizes, quirks(), ends, delivery).prop_map(
+        |(seed, (threads, pdbs, actions, pace), quirks, (stops, faults), delivery)| Plan {
             settings: SimulationSettings {
                 threads,
                 pdbs,
                 log_bytes: 6_000,
-                quirks: quirks.into_iter().collect(),
+                quirks,
                 ..SimulationSettings::seeded(seed)
             },
             actions,
             pace,
             stops,
             delivery,
+            faults,
         },
     )
 }
@@ -71,7 +99,7 @@ proptest! {
     #[test]
     fn a_restart_delivers_what_was_not_acknowledged(plan in plan()) {
         let run = Run::of(&plan);
-        if let Err(wrong) = judge::judge(&run) {
+        if let Err(wrong) = judge::judge(&run, &plan) {
             prop_assert!(false, "{wrong}\n{plan:?}");
         }
     }

@@ -18,6 +18,12 @@ use highwater_oracle::transaction::buffer::BufferSettings;
 use highwater_oracle::transaction::lob_assembler::{LobMode, LobSettings};
 use highwater_oracle::transaction::orphans::{OrphanAction, OrphanSettings};
 
+/// What stands for a large object that is not known.
+pub(crate) const UNAVAILABLE: &str = "__cdc_unavailable_value";
+
+/// The same in place of bytes.
+pub(crate) const UNAVAILABLE_BYTES: &str = "X19jZGNfdW5hdmFpbGFibGVfdmFsdWU=";
+
 /// An engine that captures the simulation's tables into a trail.
 pub(crate) fn engine(spill_dir: &Path, threads: u32) -> EngineSettings {
     EngineSettings {
@@ -48,7 +54,7 @@ pub(crate) fn engine(spill_dir: &Path, threads: u32) -> EngineSettings {
             generation: Generation::from_bits(7),
             topics: TopicNames::new(TableTopics::Trail("shop".into()), OwnTopics::of("shop")),
             has_tombstones: true,
-            large: LargeObjects::Shown { placeholder: "__cdc_unavailable_value".to_owned() },
+            large: LargeObjects::Shown { placeholder: UNAVAILABLE.to_owned() },
             oversized: OversizedLob::Fail,
             quoting: Quoting::Strict,
             on_decode_error: OnDecodeError::Fail,
