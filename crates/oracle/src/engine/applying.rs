@@ -18,6 +18,7 @@ impl<O: Outlet> Engine<O> {
             StagedRow::Whole(row) => row,
             StagedRow::PartialRollback(row) => return self.partial_rollback(&row),
         };
+        self.progress.applied(&row.at);
         match row.operation {
             Operation::Start => self.start(&row),
             Operation::Insert => return self.change(row, Verb::Insert),

@@ -24,7 +24,9 @@ impl StartScope {
     /// knows it.
     pub fn keeps(&self, row: &RedoRow) -> bool {
         let is_captured = row.at.scn >= self.listed || self.open.contains(&row.transaction);
-        row.at.scn >= self.floor || (is_captured && row.operation != Operation::Ddl)
+        // Of who is not captured a commit ends nothing, but the row behind it may need its address.
+        let is_harmless = row.operation == Operation::Commit;
+        row.at.scn >= self.floor || is_harmless || (is_captured && row.operation != Operation::Ddl)
     }
 }
 

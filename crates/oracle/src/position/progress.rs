@@ -1,6 +1,6 @@
 //! The position as it moves while a task runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::resume::{read_to, resume};
@@ -19,6 +19,8 @@ pub struct Progress {
     position: Position,
     /// As they were loaded.
     acknowledged: Lanes,
+    /// The greatest address of each thread that was applied since the start.
+    applied: BTreeMap<RedoThread, RedoAddress>,
 }
 
 impl Progress {
@@ -33,7 +35,7 @@ impl Progress {
         position.lanes = position.lanes.captured(threads)?;
         let base = Arc::make_mut(&mut position.base);
         base.journal_generation = base.journal_generation.saturating_add(1);
-        Ok(Self { acknowledged: position.lanes.clone(), position })
+        Ok(Self { acknowledged: position.lanes.clone(), position, applied: BTreeMap::new() })
     }
 
     /// The position as it is now: right for a record at the start, before anything was read.
@@ -101,7 +103,8 @@ impl Progress {
         let read = if commit.at.address.is_some() { commit.at.into() } else { before };
         let mut inside = read;
         if let Some(lane) = self.position.lanes.get_mut(thread) {
-            let marked = placed(commit, before.address, lane.mark.as_ref());
+            let applied = self.applied.get(&thread).copied().max(before.address);
+            let marked = placed(commit, applied, lane.mark.as_ref());
             lane.resume = lane.resume.advanced_to(resume(read, open, thread));
             inside = lane.resume.with_open(first.into());
             let acknowledged = Acknowledged::First { changes: size, of: Some(size) };
@@ -122,6 +125,14 @@ impl Progress {
     ) -> Arc<dyn highwater_connector::Position> {
         self.advance(open, cursor);
         Arc::new(self.position.clone())
+    }
+
+    /// A row of the present step was applied. A commit without an address stands behind it, and so must
+    /// the mark that such a commit leaves.
+    pub fn applied(&mut self, at: &RedoPoint) {
+        let Some(address) = at.address else { return };
+        let applied = self.applied.entry(at.thread).or_insert(address);
+        *applied = address.max(*applied);
     }
 
     fn advance(&mut self, open: &OpenBounds, cursor: &Cursor) {

@@ -55,3 +55,22 @@ fn a_ddl_whose_transaction_has_ended_and_whose_key_is_used_again() {
     plan.stops = vec![Stop { records: 230, acknowledged: 21 }];
     holds(&plan);
 }
+
+#[test]
+fn a_part_of_a_transaction_whose_commit_has_no_address() {
+    use Quirk::*;
+    let quirks = [
+        LateStrands,
+        ZeroAddress,
+        PartialXid,
+        SplitStatements,
+        ArrayDeletes,
+        SamePdbXids,
+        ZeroXid,
+        MissingStart,
+        ClosedPdb,
+    ];
+    let mut plan = plan(1_283_137_695_612_320_328, 2, &quirks, 231, 8);
+    plan.stops = vec![Stop { records: 109, acknowledged: 24 }];
+    holds(&plan);
+}

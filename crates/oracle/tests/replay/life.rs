@@ -54,7 +54,7 @@ const MORE_STARTS: usize = 60;
 const QUIET: u32 = 30;
 
 /// Turns at the end that may be disturbed; where reads were for ever, there would be no end.
-const DISTURBED: u32 = 40;
+const DISTURBED: u32 = 12;
 
 /// What came of a case.
 pub(crate) struct Run {
