@@ -195,7 +195,7 @@ impl<O: Outlet> Engine<O> {
 
     /// Waits and connects again, after an error that this may cure.
     fn recover(&mut self, error: &SessionError) -> Result<(), Stopped> {
-        if error.class != ErrorClass::Transient {
+        if !matches!(error.class, ErrorClass::Transient | ErrorClass::StepRetry) {
             return Err(crate::mining::ora::stop(error).into());
         }
         let lost = *self.lost.get_or_insert_with(Instant::now);
