@@ -163,10 +163,10 @@ impl RunningDatabase {
     }
 
     /// A session with it.
+    #[expect(clippy::expect_used, reason = "what cannot be remembered must not be shown")]
     pub fn session(&self) -> Box<dyn Session> {
         let counter = Arc::clone(&self.counter);
         let session = self.simulation.session().between_rows(move |simulation, _| {
-            // A database whose number cannot be written would forget what it shows here.
             counter
                 .lock()
                 .reach(simulation.actions())

@@ -54,9 +54,6 @@ fn judge_lanes(run: &Run, plan: &Plan) -> Result<(), String> {
     if let Some(failure) = run.failure.as_ref().filter(|failure| !may_stop(failure, plan)) {
         return Err(format!("the engine failed: {failure}"));
     }
-    if let Some(failure) = &run.failure {
-        println!("stopped: {failure}");
-    }
     repeats(run)?;
     for (lane, delivered) in delivered(run) {
         let thread: u32 = lane.parse().map_err(|_| format!("lane {lane} is no thread"))?;
