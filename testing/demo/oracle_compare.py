@@ -9,7 +9,8 @@ and ordinal it claims, and counts as right only if table, operation, columns and
   missing        changes that no right record came for
   duplicates     second and further right records of a change, and records that fit no change
   out_of_order   right records behind one which their redo thread committed later: between threads there is no order
-  tables_equal   the first rows of the database, with the file applied line by line, are its last rows
+  tables_equal   the first rows of the database, with the right records applied in the order of their commits' SCNs,
+                 are its last rows: redo threads change the same rows, and their lines come in no common order
   threads        redo threads that committed something
 """
 
@@ -33,6 +34,7 @@ class Comparison:
         self.arrived = Counter()
         self.last = {}
         self.places = {}
+        self.right = []
         for thread, transactions in threads.items():
             self.index(thread, transactions)
 
@@ -42,13 +44,13 @@ class Comparison:
         for transaction in transactions:
             for ordinal, change in enumerate(transaction.changes):
                 for name in transaction.names:
-                    self.places[name, ordinal] = (thread, place, change)
+                    self.places[name, ordinal] = (thread, place, transaction.scn, change)
                 place += 1
 
     def take(self, number, record):
         """Judges one record."""
         claimed = (record["csn"], int(record["record_id"].rsplit(":", 2)[1]))
-        thread, place, change = self.places.get(claimed, (None, None, None))
+        thread, place, scn, change = self.places.get(claimed, (None, None, None, None))
         if change is None or not is_right(record, change):
             self.wrong("duplicates", f"line {number} fits no change: {claimed}, {record}, the books: {change}")
             return
@@ -58,10 +60,11 @@ class Comparison:
         if place < self.last.get(thread, -1):
             self.wrong("out_of_order", f"line {number}: {claimed}")
         self.last[thread] = max(place, self.last.get(thread, -1))
+        self.right.append((scn, thread, place, number, record))
 
     def find_missing(self):
         """Counts what did not come."""
-        for name, (thread, place, change) in self.places.items():
+        for name, (thread, place, _, change) in self.places.items():
             if "/scn." in name[0] and not self.arrived[thread, place]:
                 self.wrong("missing", f"{name}: {change}")
 
@@ -75,9 +78,6 @@ class Comparison:
 def apply(tables, record, keys):
     """Carries a record out, as an application would that keeps the tables."""
     rows, before, after = tables.setdefault(table_of(record), []), record.get("before"), record.get("after")
-    if record["op_type"] == "TRUNCATE":
-        rows.clear()
-        return
     key = keys(table_of(record))
     old = next((row for row in rows if before and all(same_cell(row, before, name) for name in key)), None)
     if old is not None:
@@ -118,16 +118,15 @@ def compare(tool, folder, database):
     """The counters as one object."""
     threads = read_history(tool, database)
     comparison = Comparison(threads)
-    tables = read_tables(tool, database, "--actions", "0")
-    keys = key_columns(threads)
     with open(f"{folder}/client.jsonl", encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             record = json.loads(line)["record"]
             if record["op_type"] in CHANGES:
                 comparison.take(number, record)
-            if record["op_type"] in CHANGES | {"TRUNCATE"}:
-                apply(tables, record, keys)
     comparison.find_missing()
+    tables, keys = read_tables(tool, database, "--actions", "0"), key_columns(threads)
+    for *_, record in sorted(comparison.right, key=lambda right: right[:4]):
+        apply(tables, record, keys)
     kills = [json.loads(line)["killed"] for line in open(f"{folder}/kills.jsonl", encoding="utf-8")]
     committed = [transaction for transactions in threads.values() for transaction in transactions]
     counts = {

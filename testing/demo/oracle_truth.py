@@ -1,10 +1,11 @@
 """What a simulated Oracle has committed, from its own books, and whether a record says the same.
 
 The books give every value as the text that SQL*Plus would show, the stream as JSON of the column's type: numbers
-are compared as numbers, times by their digits, and of bytes it is enough that there are some; how each type is
-written is the business of the unit tests.
+are compared as numbers, bytes as bytes, and times by their digits; how each type is written is the business of the
+unit tests.
 """
 
+import base64
 import json
 import re
 import subprocess
@@ -18,6 +19,7 @@ class Transaction:
     """A committed transaction: the names that its commit may have in records, and its changes."""
 
     thread: int
+    scn: int
     names: tuple
     changes: list = field(default_factory=list)
 
@@ -27,7 +29,7 @@ def read_history(tool, folder):
     threads = {}
     for line in lines_of(tool, "history", folder):
         told = json.loads(line)
-        transaction = Transaction(told["thread"], tuple(names(told)), told["changes"])
+        transaction = Transaction(told["thread"], told["scn"], tuple(names(told)), told["changes"])
         threads.setdefault(told["thread"], []).append(transaction)
     return threads
 
@@ -80,7 +82,7 @@ def same(value, text):
     if value is None or text is None:
         return value is text
     shown = value if isinstance(value, str) else json.dumps(value)
-    return shown == text or same_number(shown, text) or same_time(shown, text) or are_bytes(shown, text)
+    return shown == text or same_number(shown, text) or same_time(shown, text) or same_bytes(shown, text)
 
 
 def same_number(value, text):
@@ -99,6 +101,9 @@ def same_time(value, text):
     return [part for part in digits[0] if part] == [part for part in digits[1] if part]
 
 
-def are_bytes(value, text):
-    """Whether the books show bytes, and there are some."""
-    return bool(value) and re.fullmatch(r"[0-9A-Fa-f]+", text) is not None
+def same_bytes(value, text):
+    """Whether the books show, as hexadecimal digits, the bytes that the stream gives in base 64."""
+    try:
+        return base64.b64decode(value, validate=True) == bytes.fromhex(text)
+    except ValueError:
+        return False

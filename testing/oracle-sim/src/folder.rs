@@ -84,6 +84,8 @@ impl FolderSettings {
 /// When the number cannot be read.
 pub fn actions_of(folder: &Path) -> io::Result<u64> {
     match std::fs::read_to_string(folder.join(ACTIONS)) {
+        // One who was killed behind making it wrote nothing.
+        Ok(text) if text.is_empty() => Ok(0),
         Ok(text) => text.trim().parse().map_err(io::Error::other),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         Err(error) => Err(error),
