@@ -90,7 +90,6 @@ class OracleDemo:
             "seed": int(os.environ.get("SEED", "1")), "threads": THREADS, "pdbs": PDBS, "quirks": QUIRKS,
             "began_ms": int(began * 1000), "actions_per_second": RATE, "actions": ACTIONS, "faults_one_in": FAULTS_ONE_IN,
         }  # fmt: skip
-        open(os.path.join(self.database,"actions"),"w").write("0"*20+"\n")
         with open(os.path.join(self.database, "simulation.json"), "w", encoding="utf-8") as file:
             json.dump(settings, file)
 

@@ -46,8 +46,11 @@ pub(crate) fn engine(spill_dir: &Path, threads: u32) -> EngineSettings {
         tables: TableFilter::new(&[r"(.*\.)?SHOP\..*".to_owned()], &[], false).unwrap(),
         columns: ColumnFilter::default(),
         age: AgeLimit { max: None, action: AgeAction::Fail },
-        // Each turn looks for orphans.
-        orphans: OrphanSettings { interval: Duration::ZERO, action: OrphanAction::Release },
+        // Not in a run: a key that comes again behind a released orphan stops the task (CDC-7001).
+        orphans: OrphanSettings {
+            interval: Duration::from_secs(3_600),
+            action: OrphanAction::Release,
+        },
         output: Output {
             server: "shop".to_owned(),
             database: "SIM".to_owned(),
