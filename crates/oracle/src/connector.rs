@@ -10,6 +10,7 @@ use highwater_connector::{
 };
 use serde_json::{Map, Value};
 
+use crate::OracleError;
 use crate::position::{Available, Position, judge};
 use crate::sessions::{self, Sessions};
 use crate::settings::{Settings, definition, fingerprint, own_topics, problems, routing};
@@ -95,8 +96,7 @@ impl SourceConnector for OracleConnector {
         match asked.await {
             Ok(available) => Ok(judge(change, &available?)),
             Err(error) => {
-                let what = format!("the database was not asked: {error}");
-                Err(ConnectorError::again("CDC-1001", ErrorKind::Source, what))
+                Err(OracleError::again(format!("the database was not asked: {error}")).into())
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use highwater_connector::{ConnectorError, ErrorKind};
+use highwater_connector::{BY_ITSELF, ConnectorError, ErrorKind};
 use thiserror::Error;
 
 /// A stable code, one a condition; each has a page in the reference.
@@ -135,6 +135,13 @@ impl OracleError {
     /// An error with this code.
     pub fn new(code: Code, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { code, what: what.into(), remedy: remedy.into() }
+    }
+}
+
+impl OracleError {
+    /// What did not work for a reason of this process, and may work when it is tried again.
+    pub(crate) fn again(what: impl Into<String>) -> Self {
+        Self::new(Code::TransientDatabase, what, BY_ITSELF)
     }
 }
 

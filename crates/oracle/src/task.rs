@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use highwater_connector::{
-    ConnectorError, ErrorKind, Fact, Position, SourceItem, SourceTask, Start, TaskStore,
+    ConnectorError, Fact, Position, SourceItem, SourceTask, Start, TaskStore,
 };
 use tokio::time::timeout;
 
+use crate::OracleError;
 use crate::engine::{EngineProgress, Stopped};
 use crate::engine_thread::EngineThread;
 use crate::sessions::Sessions;
@@ -16,6 +17,9 @@ use crate::settings::Settings;
 
 /// Bound of one poll; the contract is 200 ms.
 const POLL: Duration = Duration::from_millis(150);
+
+/// A poll waits so long at least where nothing is there, or the worker would ask without a pause.
+const SHORTEST_POLL: Duration = Duration::from_millis(10);
 
 /// One running reader of an Oracle database.
 pub(crate) struct OracleTask {
@@ -37,11 +41,9 @@ impl OracleTask {
         };
         match why {
             Some(Stopped::Failed(error)) => error.into(),
-            Some(Stopped::Closed(_)) | None => ConnectorError::again(
-                "CDC-1001",
-                ErrorKind::Source,
-                "the engine has ended and does not say why",
-            ),
+            Some(Stopped::Closed(_)) | None => {
+                OracleError::again("the engine has ended and does not say why").into()
+            }
         }
     }
 
@@ -60,8 +62,7 @@ impl SourceTask for OracleTask {
         let is_first = start.offset.is_none();
         let (settings, sessions) = (Arc::clone(&self.settings), Arc::clone(&self.sessions));
         let spawned = EngineThread::spawn(settings, sessions, start).map_err(|error| {
-            let what = format!("no thread can be started for the engine: {error}");
-            ConnectorError::again("CDC-1001", ErrorKind::Source, what)
+            OracleError::again(format!("no thread can be started for the engine: {error}"))
         })?;
         let engine = self.engine.insert(spawned);
         let Some(position) = engine.opened().await else { return Err(self.ended().await) };
@@ -82,7 +83,7 @@ impl SourceTask for OracleTask {
             return Ok(Vec::new());
         };
         let mut items = Vec::new();
-        let linger = self.settings.poll_linger.min(POLL);
+        let linger = self.settings.poll_linger.clamp(SHORTEST_POLL, POLL);
         match timeout(linger, engine.items.recv_many(&mut items, most)).await {
             Ok(0) => Err(self.ended().await),
             Ok(_) => Ok(items),

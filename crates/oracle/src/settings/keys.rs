@@ -2,8 +2,8 @@
 
 use highwater_connector::{ConfigDef, ConfigKey, Importance, KeyType};
 
-/// Key of the largest record: the worker's, read here too, so that a larger row is not even
-/// buffered.
+/// Key of the largest record: the worker's, which stops at a larger one. Read here, too, as nothing else may be
+/// larger.
 pub(crate) const RECORD_LIMIT: &str = "producer.override.max.request.size";
 
 const DAY_MS: i64 = 86_400_000;
@@ -501,7 +501,7 @@ fn running_keys() -> Vec<ConfigKey> {
             Int { min: 0, max: 10_000 },
             Some("50"),
             Low,
-            "How long to wait for a first record, milliseconds, 0 to 10000. Where there is no new redo, twice as long passes before the next look, at least 100.",
+            "How long to wait for a first record, milliseconds, 0 to 10000; at least 10, and 150 at a time. Where there is no new redo, twice as long passes before the next look, at least 100.",
         ),
     ]
 }

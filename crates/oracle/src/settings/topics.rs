@@ -1,50 +1,49 @@
 //! Topics of the engine's own records.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use highwater_connector::{Config, Problem, schema_topic};
+use highwater_connector::{Config, Problem};
 
 use crate::delivery::OwnTopics;
 
-/// Keys that name them, and what their names end with without.
-const KEYS: [(&str, &str); 4] = [
-    ("cdc.ops.topic", "ops"),
-    ("cdc.heartbeat.topic", "heartbeat"),
-    ("cdc.dlq.topic", "dlq"),
-    ("cdc.txjournal.topic", "txjournal"),
-];
-
 /// The topics of a connector with this configuration.
 pub fn own_topics(config: &Config) -> OwnTopics {
-    let [ops, heartbeat, dead_letters, journal] =
-        KEYS.map(|(key, end)| name(config, key, end).into());
-    let schema = schema_topic(config.text("cdc.topic.prefix")).into();
-    OwnTopics { ops, heartbeat, dead_letters, journal, schema }
+    let mut own = OwnTopics::of(config.text("cdc.topic.prefix"));
+    for (key, topic) in keyed(&mut own) {
+        if !config.text(key).is_empty() {
+            *topic = config.text(key).into();
+        }
+    }
+    own
 }
 
-fn name(config: &Config, key: &str, end: &str) -> String {
-    match config.text(key) {
-        "" => format!("{}.cdc.{end}", config.text("cdc.topic.prefix")),
-        name => name.to_owned(),
-    }
+/// Those that a key may name.
+fn keyed(own: &mut OwnTopics) -> [(&'static str, &mut Arc<str>); 4] {
+    [
+        ("cdc.ops.topic", &mut own.ops),
+        ("cdc.heartbeat.topic", &mut own.heartbeat),
+        ("cdc.dlq.topic", &mut own.dead_letters),
+        ("cdc.txjournal.topic", &mut own.journal),
+    ]
 }
 
 /// Records of two kinds must not meet in one topic.
 pub(super) fn problem(config: &Config) -> Option<Problem> {
     let prefix = config.text("cdc.topic.prefix");
+    let mut own = own_topics(config);
     let mut taken = BTreeMap::from([
-        (prefix.to_owned(), "the trail"),
-        (schema_topic(prefix), "table descriptions"),
+        (Arc::from(prefix), "the trail"),
+        (Arc::clone(&own.schema), "table descriptions"),
     ]);
-    KEYS.iter().find_map(|&(key, end)| {
-        let name = name(config, key, end);
+    keyed(&mut own).into_iter().find_map(|(key, name)| {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         // Without a name of its own the prefix is at fault.
         let is_given = !config.text(key).is_empty();
         if is_given && (name.len() > 249 || !name.bytes().all(fits)) {
             return Some(Problem::new(key, format!("is {name:?}, no topic name")));
         }
-        let of = taken.insert(name.clone(), key)?;
+        let of = taken.insert(Arc::clone(name), key)?;
         Some(Problem::new(key, format!("is {name:?}, which is the topic of {of}")))
     })
 }
