@@ -11,13 +11,18 @@ mod settings;
 
 use highwater_oracle_sim::{Quirk, Quirks, SimulationSettings};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, FileFailurePersistence};
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
 
 use life::{Delivery, Plan, Run, Stop};
 
 /// How many histories are tried (rule T2).
 fn cases() -> u32 {
     std::env::var("HW_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_000)
+}
+
+/// Which histories: the same ones in each run of `make test`, so that a failure can be run again.
+fn seed() -> u64 {
+    std::env::var("HW_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
 fn stop() -> impl Strategy<Value = Stop> {
@@ -91,6 +96,7 @@ fn plan() -> impl Strategy<Value = Plan> {
 proptest! {
     #![proptest_config(Config {
         cases: cases(),
+        rng_seed: RngSeed::Fixed(seed()),
         max_shrink_iters: 400,
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         ..Config::default()
